@@ -1,0 +1,1 @@
+"""Thin translations of what a caller says: no policy, no engine call, no business rule."""

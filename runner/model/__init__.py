@@ -1,0 +1,1 @@
+"""Values: errors, decisions, paths, facts. Frozen, no IO, no clock."""
