@@ -338,7 +338,7 @@ class SandboxInfo:
 
 
 class ByteStream(Protocol):
-    """Both directions of one held process inside a sandbox."""
+    """Both directions of one held process inside a sandbox. One thread may read while another one writes."""
 
     def write(self, data: bytes) -> None:
         """Send all of `data`. Raises SandboxLost when the other side is gone."""

@@ -1,0 +1,106 @@
+"""What was there when the run started: the ground that provenance, append-only and push are judged on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from runner.controller.guest_git import GuestGit
+from runner.engine.contract import FileRefused, Sandbox
+from runner.gate.fetch import Fetched
+from runner.gate.host_git import HostGit
+from runner.model.errors import RunLimitReached
+from runner.model.tree import EntryKind, ScanEntry
+from runner.policy.changes import BaseTree
+from runner.policy.ledger import Ledger
+from runner.policy.writes import PathFacts, WriteRules, must_append
+
+__all__ = ["MAX_ENTRIES", "Baseline", "take_baseline"]
+
+MAX_ENTRIES = 1_000_000
+"""Paths in a workspace that a run keeps account of. Beyond it a run does not start."""
+
+_MAX_LISTING_BYTES = 512 * 1024 * 1024  # a million paths of 500 bytes
+_MAX_APPEND_ONLY_BYTES = 64 * 1024 * 1024  # all append-only files of a run together, kept in the controller's memory
+
+
+@dataclass(slots=True)
+class Baseline:
+    """Taken once, after set-up and before the first call.
+
+    `base_tree` is the tree of the base commit, from the host's own mirror. `append_only` holds the content of each
+    append-only file as it stood in the workspace. `ledger` is the only part that moves on, with each scan.
+    """
+
+    base_commit: str
+    branch: str | None
+    default_branch: str | None
+    hooks_path: str
+    ledger: Ledger
+    base_tree: BaseTree
+    append_only: Mapping[str, bytes]
+
+
+def take_baseline(sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetched, rules: WriteRules) -> Baseline:
+    """The workspace as it stands now.
+
+    Raises:
+        RunLimitReached: when it has more paths than can be kept account of.
+    """
+    scan = sandbox.scan(max_entries=MAX_ENTRIES)
+    if scan.truncated:
+        raise RunLimitReached(
+            f"the workspace has more than {MAX_ENTRIES} paths", hint="Check out less, or install less in set-up."
+        )
+    return Baseline(
+        base_commit=fetched.base,
+        branch=fetched.branch,
+        default_branch=fetched.default_branch,
+        hooks_path=_hooks_path(git) or "/workspace/.git/hooks",
+        ledger=Ledger(scan.entries),
+        base_tree=BaseTree.of(_base_blobs(gate, fetched)),
+        append_only=_append_only(sandbox, rules, scan.entries),
+    )
+
+
+def _base_blobs(gate: HostGit, fetched: Fetched) -> dict[str, str]:
+    """Path to blob of the base commit, from the host's own mirror."""
+    listing = gate.output(
+        ["ls-tree", "-r", "-z", "--full-tree", fetched.base],
+        repository=fetched.mirror,
+        max_stdout_bytes=_MAX_LISTING_BYTES,
+    )
+    blobs: dict[str, str] = {}
+    for record in listing.split(b"\0"):
+        if record:
+            facts, _, path = record.partition(b"\t")
+            blobs[path.decode("utf-8", "surrogateescape")] = facts.split()[2].decode("ascii")
+    return blobs
+
+
+def _hooks_path(git: GuestGit) -> str | None:
+    """Where set-up pointed git's hooks, None where it didn't. Asked of the files, not of our own command line."""
+    result = git.run("config", "--local", "--includes", "--type=path", "--get", "core.hooksPath")
+    said = result.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+    return said if result.exit == 0 and said else None
+
+
+def _bound(rules: WriteRules, path: str) -> bool:
+    return must_append(rules, PathFacts(path, via_link=False, existed_at_start=True))
+
+
+def _append_only(sandbox: Sandbox, rules: WriteRules, entries: tuple[ScanEntry, ...]) -> dict[str, bytes]:
+    kept: dict[str, bytes] = {}
+    room = _MAX_APPEND_ONLY_BYTES
+    for entry in entries:
+        if entry.kind is not EntryKind.FILE or not _bound(rules, entry.path):
+            continue
+        try:
+            kept[entry.path] = sandbox.read(entry.path, max_bytes=room).data
+        except FileRefused as refused:
+            raise RunLimitReached(
+                f"the append-only file {entry.path} cannot be kept account of ({refused.fault})",
+                hint="Append-only files may hold 64 MiB together; narrow `appendOnly`.",
+            ) from None
+        room -= len(kept[entry.path])
+    return kept

@@ -1,0 +1,33 @@
+"""Which of the policy's bindings speaks for a repository, and where that binding's credential is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from runner.gate.address import Address
+from runner.gate.credentials import CredentialKind, CredentialSource
+from runner.model.errors import RepositoryUnavailable
+from runner.policy.document import Binding
+
+__all__ = ["binding_for", "credential_of"]
+
+
+def binding_for(bindings: tuple[Binding, ...], address: Address) -> Binding | None:
+    """The binding whose host is the address's, if there is one."""
+    return next((binding for binding in bindings if address.matches_host(binding.git.host)), None)
+
+
+def credential_of(binding: Binding | None, secrets: Mapping[str, str]) -> CredentialSource | None:
+    """Where the binding's credential is, None when it has none."""
+    if binding is None or binding.credential is None:
+        return None
+    said = binding.credential
+    make = partial(CredentialSource, user=said.user, environment=secrets)
+    if said.file is not None:
+        return make(CredentialKind.FILE, said.file)
+    if said.env is not None:
+        return make(CredentialKind.ENV, said.env)
+    if said.command is not None:
+        return make(CredentialKind.COMMAND, said.command)
+    raise RepositoryUnavailable("the binding's credential names no source", hint="Give file, env or command.")

@@ -1,0 +1,84 @@
+"""Running an allowed argv, and saying what came of it: output, how it ended, and what it wrote outside the policy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.controller.baseline import MAX_ENTRIES, Baseline
+from runner.controller.guest_git import GuestGit
+from runner.controller.tree_view import SandboxTree
+from runner.engine.contract import Sandbox, Scan, SpawnRequest, SpawnResult
+from runner.policy.argv import ArgvPolicy, decide_argv
+from runner.policy.globs import names_git
+from runner.policy.writes import WriteRules, executable_scratch
+from runner.tools.workspace import CommandOutcome
+
+if TYPE_CHECKING:
+    from runner.controller.workspace import Guards
+
+__all__ = ["argv_policy", "run"]
+
+_MAX_REPORTED_WRITES = 50
+
+
+def argv_policy(guards: Guards) -> ArgvPolicy:
+    """The argv rules of the run's policy."""
+    return ArgvPolicy(
+        bins=frozenset(guards.policy.bins),
+        verify_task=guards.policy.verify_task,
+        scratch_allowed=lambda path: executable_scratch(guards.rules, path),
+    )
+
+
+def run(
+    sandbox: Sandbox, git: GuestGit, baseline: Baseline, guards: Guards, argv: list[str], tool: str
+) -> CommandOutcome:
+    """Decide, run, and take the ledger forward.
+
+    Raises:
+        ToolError: when the argv is refused; then no process was started.
+    """
+    tree = SandboxTree(sandbox, baseline.ledger, git)
+    decision = decide_argv(argv, argv_policy(guards), tree, tool="git" if tool == "git" else "run_command")
+    guards.on_decision(decision)
+    decision.raise_if_denied()
+    limits = guards.policy.limits
+    result = sandbox.spawn(
+        SpawnRequest(
+            argv=tuple(argv),
+            env=guards.environment,
+            deadline_seconds=limits.command_seconds,
+            output_cap_bytes=limits.output_kib * 1024,
+            kill_at_cap=True,
+        )
+    )
+    outside = _outside(guards.rules, baseline, sandbox.scan(max_entries=MAX_ENTRIES))
+    return _outcome(result, limits.command_seconds, outside)
+
+
+def _outside(rules: WriteRules, baseline: Baseline, scan: Scan) -> tuple[str, ...]:
+    """The paths that the command created, changed or removed outside the write globs; the ledger has moved on."""
+    delta = baseline.ledger.apply(scan.entries, scan.removed)
+    touched = sorted({*delta.created, *delta.changed, *delta.removed})
+    return tuple(path for path in touched if not _writable(rules, path))[:_MAX_REPORTED_WRITES]
+
+
+def _writable(rules: WriteRules, path: str) -> bool:
+    """Whether the path is within the write globs: writeAllow and rewriteAllow, less writeDeny."""
+    if names_git(path) or rules.deny.match(path) is not None:
+        return False
+    return rules.write.match(path) is not None or rules.rewrite.match(path) is not None
+
+
+def _outcome(result: SpawnResult, limit_seconds: float, outside: tuple[str, ...]) -> CommandOutcome:
+    return CommandOutcome(
+        code=result.exit,
+        stdout=result.stdout.decode("utf-8", "replace"),
+        stderr=result.stderr.decode("utf-8", "replace"),
+        truncated=result.truncated,
+        timed_out=result.timed_out,
+        timeout_secs=limit_seconds,
+        duration_ms=round(result.duration_ms, 3),
+        killed_by=None if result.killed_by is None else str(result.killed_by),
+        outside_writes=outside,
+    )

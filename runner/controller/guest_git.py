@@ -1,0 +1,82 @@
+"""git inside the workspace, for the controller's own questions and for commit and push.
+
+It runs where untrusted code lives, so nothing that it answers is believed without a check; the options here are guard
+rails that keep configuration written by the run from starting programs during our own calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from runner.engine.contract import OutputSink, Sandbox, SpawnRequest, SpawnResult
+
+__all__ = ["GuestGit", "hex_name"]
+
+_MIB = 1024 * 1024
+_OUTPUT_CAP_BYTES = 64 * _MIB  # a raw diff of 500,000 paths; more is an error, not a cut
+_HEX = frozenset("0123456789abcdef")
+
+_SAFE = (
+    "-c", "core.fsmonitor=false",
+    "-c", "core.pager=cat",
+    "-c", "commit.gpgSign=false",
+    "-c", "push.gpgSign=false",
+    "-c", "gc.auto=0",
+    "-c", "maintenance.auto=false",
+    "-c", "submodule.recurse=false",
+    "-c", "advice.detachedHead=false",
+)  # fmt: skip
+
+
+def hex_name(text: str) -> str | None:
+    """`text` when it is a full object name, else None."""
+    name = text.strip()
+    return name if len(name) in (40, 64) and set(name) <= _HEX else None
+
+
+@dataclass(frozen=True, slots=True)
+class GuestGit:
+    """git in one sandbox. `hooks_path` is where set-up left the hooks; our commits and pushes run those, no others."""
+
+    sandbox: Sandbox
+    environment: Mapping[str, str]
+    hooks_path: str
+    deadline_seconds: float
+
+    def run(
+        self,
+        *args: str,
+        stdin: Iterable[bytes] | None = None,
+        index: str | None = None,
+        sink: OutputSink | None = None,
+        hooks: bool = False,
+        deadline_seconds: float | None = None,
+    ) -> SpawnResult:
+        """The result of `git ARGS`; without `hooks`, no hook runs. `index` names another index file."""
+        environment = dict(self.environment)
+        if index is not None:
+            environment["GIT_INDEX_FILE"] = index
+        hooks_path = self.hooks_path if hooks else "/dev/null"
+        return self.sandbox.spawn(
+            SpawnRequest(
+                argv=("git", "--no-replace-objects", *_SAFE, "-c", f"core.hooksPath={hooks_path}", *args),
+                env=environment,
+                deadline_seconds=deadline_seconds or self.deadline_seconds,
+                output_cap_bytes=_OUTPUT_CAP_BYTES,
+                stdin=stdin,
+                sink=sink,
+            )
+        )
+
+    def line(self, *args: str) -> str | None:
+        """The first line that `git ARGS` prints, None when it fails or prints nothing."""
+        result = self.run(*args)
+        if result.exit != 0:
+            return None
+        lines = result.stdout.decode("utf-8", "surrogateescape").splitlines()
+        return lines[0] if lines else None
+
+    def object_name(self, revision: str) -> str | None:
+        """The full name of a commit, or None."""
+        return hex_name(self.line("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "")

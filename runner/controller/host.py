@@ -1,0 +1,30 @@
+"""What a controller has of its host, put together once by the composition root and handed down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.controller.records import StateFolder
+from runner.engine.contract import Engine
+
+__all__ = ["Host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The engine, the state folder, the clocks, and the operator's settings that runs need.
+
+    `monotonic` measures durations and deadlines, in seconds; `unix` stamps records. `secrets` is only looked into for a
+    credential that a policy names.
+    """
+
+    engine: Engine
+    state: StateFolder
+    image: str
+    ca_file: Path | None
+    npm_registry: str | None
+    secrets: Mapping[str, str]
+    monotonic: Callable[[], float]
+    unix: Callable[[], float]

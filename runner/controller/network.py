@@ -1,0 +1,101 @@
+"""The network of a phase: none, or the egress proxy over a held stream while the phase lasts, and the proof of its end.
+
+The container never has more than loopback. A relay inside hands connections to the proxy on the host, which judges
+each; closing the stream ends the relay, and with it the only way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from runner.audit.log import AuditLog
+from runner.egress.addresses import AddressJudge
+from runner.egress.environment import RELAY_PORT, ca_environment, proxy_environment
+from runner.egress.network import begin_connect, is_own_address, resolve
+from runner.egress.proxy import EgressProxy
+from runner.egress.rules import EgressRules
+from runner.egress.values import EgressEvent
+from runner.engine.contract import Sandbox, SpawnRequest
+from runner.model.errors import PostureFailed, RepositoryUnavailable
+
+__all__ = ["CA_PATH", "deliver_ca", "host_of_registry", "network", "prove_cut"]
+
+CA_PATH = "/home/agent/.runner-ca.pem"
+_RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
+_MAX_CA_BYTES = 4 * 1024 * 1024
+_PROBE = (
+    "import socket,sys\n"
+    "s=socket.socket(); s.settimeout(2)\n"
+    f"sys.exit(0 if s.connect_ex(('127.0.0.1',{RELAY_PORT})) else 1)\n"
+)
+_PYTHON = ("/usr/bin/python3", "-I", "-S", "-c")
+
+
+def host_of_registry(address: str) -> str:
+    """`host[:port]` of a registry's address, for the policy's role `npm`."""
+    parts = urlsplit(address)
+    return parts.netloc.rpartition("@")[2]
+
+
+@contextmanager
+def network(
+    sandbox: Sandbox, allow: Sequence[str], roles: Mapping[str, str], audit: AuditLog, phase: str
+) -> Iterator[dict[str, str]]:
+    """The environment that makes programs use the proxy while the block runs; empty when nothing is allowed.
+
+    Raises:
+        PolicyInvalid: an entry names a role that nobody gave a host.
+        SandboxLost: when the relay does not come up.
+    """
+    rules = EgressRules.compile(allow, roles)
+    if not rules.allows_any:
+        yield {}
+        return
+
+    def record(event: EgressEvent) -> None:
+        audit.append("egress", {"phase": phase, **asdict(event)})
+
+    stream = sandbox.open_stream(_RELAY, user="relay")
+    judge = AddressJudge(is_own_address)
+    with EgressProxy(stream, rules=rules, judge=judge, resolver=resolve, dialer=begin_connect, audit=record) as proxy:
+        yield proxy_environment(proxy.start())
+
+
+def deliver_ca(sandbox: Sandbox, bundle: Path | None, environment: Mapping[str, str]) -> dict[str, str]:
+    """The host's trust store is inside, and the variables that make programs use it; nothing when there is none.
+
+    Raises:
+        RepositoryUnavailable: when the file cannot be read.
+    """
+    if bundle is None:
+        return {}
+    try:
+        data = bundle.read_bytes()
+    except OSError as error:
+        raise RepositoryUnavailable(
+            f"the CA file {bundle} cannot be read: {error.strerror}", hint="Correct `ca` in the policy."
+        ) from error
+    if len(data) > _MAX_CA_BYTES:
+        raise RepositoryUnavailable(f"the CA file {bundle} is larger than 4 MiB", hint="Name a PEM bundle.")
+    pieces = (data[start : start + 65536] for start in range(0, len(data), 65536))
+    written = sandbox.spawn(
+        SpawnRequest(("/usr/bin/tee", CA_PATH), environment, 30, 0, stdin=pieces, sink=lambda _name, _data: None)
+    )
+    if written.exit != 0:
+        raise RepositoryUnavailable("the CA file could not be put into the workspace", hint="See `runner doctor`.")
+    return ca_environment(CA_PATH)
+
+
+def prove_cut(sandbox: Sandbox, environment: Mapping[str, str]) -> None:
+    """The relay's port refuses, seen from inside, now that the set-up's network has been closed.
+
+    Raises:
+        PostureFailed: when something still listens there.
+    """
+    probe = sandbox.spawn(SpawnRequest((*_PYTHON, _PROBE), environment, 10, 4096))
+    if probe.exit != 0:
+        raise PostureFailed("the set-up's network is still open inside the workspace", hint="Please report this.")

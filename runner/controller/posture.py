@@ -1,0 +1,82 @@
+"""The posture proof: every control asked for is seen active, from inside and from the engine, or the run is off.
+
+Pure: facts in, findings out. Each check names its control in the words of the threat model. A control that cannot be
+seen counts as missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.engine.contract import GuestPosture, HostPosture, SandboxLimits
+from runner.model.errors import PostureFailed
+
+__all__ = ["Check", "prove", "require"]
+
+_MIB = 1024 * 1024
+_AGENT = 1000
+# The run's own tmpfs mounts, and the kernel's API mounts that every container has and that root owns.
+_OWN_MOUNTS = frozenset({"/workspace", "/home/agent", "/tmp"})  # noqa: S108 - inside the container
+_API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc", "/sys/fs/cgroup"})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One control: what was asked for, what was seen, and whether that will do."""
+
+    control: str
+    expected: str
+    seen: str
+    active: bool
+
+
+def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPosture) -> tuple[Check, ...]:
+    """One check for each control, in the order of the report."""
+    memory = (limits.memory_mib + limits.workspace_mib) * _MIB
+    # Below /proc the engine mounts /dev/null over what must not be read; such a mask is no place to write to.
+    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS
+    stray = sorted(mount for mount in others if not mount.startswith("/proc/"))
+    checks: Sequence[tuple[str, object, object]] = (
+        ("not privileged", False, host.privileged),
+        ("capabilities dropped", True, host.capabilities_dropped_all and not host.capabilities_added),
+        ("capabilities inside", 0, guest.effective_capabilities | guest.permitted_capabilities),
+        ("capability bounding set", 0, guest.bounding_capabilities),
+        ("no-new-privileges", True, host.no_new_privileges and guest.no_new_privileges),
+        ("seccomp filter", (2, False), (guest.seccomp_mode, host.seccomp_unconfined)),
+        ("non-root user", (_AGENT, _AGENT), (guest.uid, guest.gid)),
+        ("root file system read-only", True, host.root_read_only and guest.root_read_only),
+        ("no host mounts", (), host.binds),
+        ("no other writable mounts", [], stray),
+        ("no engine socket", False, guest.engine_socket_visible),
+        ("no network interface", ("lo",), guest.interfaces),
+        ("no route", 0, guest.routes),
+        ("network none", True, host.network_none),
+        ("log driver off", "none", host.log_driver),
+        ("init process", True, host.init),
+        ("runtime", runtime, host.runtime),
+        ("processes limit", (limits.pids, limits.pids), (host.pids_limit, guest.pids_max)),
+        ("memory limit", (memory, memory), (host.memory_bytes, guest.memory_max_bytes)),
+        ("no swap growth", memory, host.memory_swap_bytes),
+        ("cpu limit", int(limits.cpus * 1e9), host.nano_cpus),
+        ("open files limit", limits.open_files, guest.open_files_max),
+        ("no core dumps", 0, guest.core_max_bytes),
+        ("workspace size", limits.workspace_mib * _MIB, guest.workspace_bytes),
+        ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
+    )
+    return tuple(Check(name, str(want), str(got), want == got) for name, want, got in checks)
+
+
+def require(checks: Sequence[Check]) -> None:
+    """Nothing happens when every control is active.
+
+    Raises:
+        PostureFailed: naming each control that is not.
+    """
+    missed = [check for check in checks if not check.active]
+    if missed:
+        said = "; ".join(f"{check.control}: expected {check.expected}, seen {check.seen}" for check in missed)
+        raise PostureFailed(
+            f"the workspace is not as safe as the policy asks: {said}",
+            hint="The engine accepted the setting and did not enforce it; see `runner doctor`.",
+        )

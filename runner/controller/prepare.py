@@ -1,0 +1,174 @@
+"""From a request to a workspace that is ready for its first call: steps 3 to 6 of a run's life."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from runner.audit.log import AuditLog
+from runner.controller import posture
+from runner.controller.baseline import Baseline, take_baseline
+from runner.controller.bindings import binding_for, credential_of
+from runner.controller.environment import command_environment
+from runner.controller.guest_git import GuestGit
+from runner.controller.host import Host
+from runner.controller.network import deliver_ca, host_of_registry, network
+from runner.controller.push import PushDoor
+from runner.controller.records import RunRecord
+from runner.controller.set_up import make_clone, set_up
+from runner.controller.spec import RunRequest
+from runner.controller.stopwatch import Stopwatch
+from runner.controller.workspace import GuardedWorkspace, Guards
+from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
+from runner.gate.address import Address, CodeHost, resolve_address
+from runner.gate.fetch import Fetched, fetch
+from runner.gate.host_git import HostGit
+from runner.model.decision import Decision
+from runner.policy.document import Policy
+from runner.policy.writes import WriteRules
+
+__all__ = ["Prepared", "prepare"]
+
+_REGISTRY_LABEL = "runner.npm-registry"
+_CLEAN_UP_SECONDS = 120
+
+
+class Prepared:
+    """What a run has at hand. Made empty; `prepare` fills it, `close` takes the sandbox and the network down."""
+
+    def __init__(
+        self,
+        host: Host,
+        request: RunRequest,
+        record: RunRecord,
+        audit: AuditLog,
+        watch: Stopwatch,
+        progress: Callable[[str], None],
+    ) -> None:
+        self.host = host
+        self.request = request
+        self.record = record
+        self.audit = audit
+        self.watch = watch
+        self.progress = progress
+        self.facts: dict[str, Any] = {}
+        self.stack = ExitStack()
+        self.sandbox: Sandbox
+        self.git: GuestGit
+        self.baseline: Baseline
+        self.on_decision: Callable[[Decision], None] = lambda _decision: None
+
+    @property
+    def policy(self) -> Policy:
+        """The run's policy."""
+        return self.request.policy.policy
+
+    def close(self) -> None:
+        """Network and sandbox are gone, verified. Idempotent.
+
+        Raises:
+            EngineUnavailable: when that cannot be proved.
+        """
+        self.stack.close()
+
+
+def prepare(run: Prepared) -> GuardedWorkspace:
+    """The workspace, ready for calls.
+
+    Raises:
+        RunnerError: of whichever step failed; `run.close` takes down what there is.
+    """
+    policy = run.policy
+    image = run.host.engine.image(policy.image or run.host.image)
+    run.facts["image"] = {"reference": image.reference, "id": image.id}
+    gate = HostGit(run.host.state.path / "gate", ca_file=_ca_file(run))
+    address, fetched = _fetch(run, gate)
+    _start(run, image)
+    base_environment = command_environment(policy.env)
+    certificates: dict[str, str] = {}
+    if policy.network.setup.allow or policy.network.run.allow:
+        certificates = deliver_ca(run.sandbox, _ca_file(run), base_environment)
+    run.git = GuestGit(run.sandbox, base_environment, "/workspace/.git/hooks", policy.limits.command_seconds)
+    run.watch.start("clone")
+    make_clone(run, gate, fetched)
+    run.watch.start("setup")
+    roles = _roles(run.host, image)
+    set_up(run, fetched, certificates, roles)
+    run.watch.start("baseline")
+    rules = WriteRules.compile(policy)
+    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, rules)
+    run.git = GuestGit(run.sandbox, base_environment, run.baseline.hooks_path, policy.limits.command_seconds)
+    proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
+    environment = command_environment(policy.env, {**certificates, **proxy} if proxy else {})
+    door = PushDoor(run, gate, fetched, address, rules)
+    guards = Guards(policy, rules, environment, lambda decision: run.on_decision(decision), door.push)
+    return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
+
+
+def _ca_file(run: Prepared) -> Path | None:
+    return Path(run.policy.ca) if run.policy.ca is not None else run.host.ca_file
+
+
+def _roles(host: Host, image: ImageInfo) -> dict[str, str]:
+    registry = host.npm_registry or image.labels.get(_REGISTRY_LABEL)
+    return {"npm": host_of_registry(registry)} if registry else {}
+
+
+def _fetch(run: Prepared, gate: HostGit) -> tuple[Address, Fetched]:
+    bindings = run.policy.bindings
+    hosts = [CodeHost(b.git.host, b.git.repo_template, b.git.repo) for b in bindings]
+    address = resolve_address(run.request.repository, cwd=PurePosixPath(Path.cwd()), bindings=hosts)
+    run.watch.start("fetch")
+    run.audit.append("repository.fetch", {"address": address.url, "ref": run.request.ref})
+    fetched = fetch(
+        gate,
+        address,
+        run.request.ref,
+        run.host.state.mirrors,
+        credential=credential_of(binding_for(bindings, address), run.host.secrets),
+        progress=run.progress,
+    )
+    run.facts["repository"] = {
+        "address": address.url,
+        "base_commit": fetched.base,
+        "branch": fetched.branch,
+        "default_branch": fetched.default_branch,
+    }
+    run.audit.append("repository.fetched", run.facts["repository"])
+    return address, fetched
+
+
+def _start(run: Prepared, image: ImageInfo) -> None:
+    """A started sandbox whose every control was seen active."""
+    limits = run.policy.limits
+    bounds = SandboxLimits(
+        run_seconds=limits.run_seconds,
+        memory_mib=limits.memory_mib,
+        cpus=limits.cpus,
+        pids=limits.pids,
+        open_files=limits.open_files,
+        workspace_mib=limits.workspace_mib,
+        workspace_inodes=limits.workspace_inodes,
+        file_mib=limits.file_mib,
+    )
+    spec = SandboxSpec(
+        run_id=run.record.run_id,
+        controller_id=run.host.state.controller_id,
+        image=image.id,  # the id that was looked at, so that a tag moved meanwhile changes nothing
+        limits=bounds,
+        deadline_unix=int(run.host.unix()) + limits.run_seconds + _CLEAN_UP_SECONDS,
+        runtime=run.policy.runtime,
+    )
+    run.watch.start("start")
+    run.progress("starting a fresh workspace")
+    run.audit.append("workspace.start", {"image": image.id, "deadline_unix": spec.deadline_unix})
+    run.sandbox = run.host.engine.start(spec)
+    run.stack.callback(run.sandbox.remove)
+    run.watch.start("posture")
+    checks = posture.prove(bounds, spec.runtime, run.sandbox.host_posture(), run.sandbox.guest_posture())
+    run.facts["posture"] = [asdict(check) for check in checks]
+    run.audit.append("posture", {"checks": run.facts["posture"]})
+    posture.require(checks)

@@ -1,0 +1,110 @@
+"""What the host keeps of runs: one folder each, made before anything else exists, and locked while the run lives.
+
+The lock is an flock, which the kernel releases however the controller ends; so "is that run's controller alive?" needs
+no process ids and no clock. `controller_id` names this state folder on objects of the engine, so that two controllers
+on one engine never sweep each other's runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from runner.model.errors import UsageError
+
+__all__ = ["RunRecord", "StateFolder"]
+
+_RUN_ID_BYTES = 6  # 48 bits: names stay short, and a clash within one host is out of reach
+
+
+class RunRecord:
+    """The folder of one run. The lock is held until `release`."""
+
+    def __init__(self, folder: Path, run_id: str, lock: int) -> None:
+        self.folder = folder
+        self.run_id = run_id
+        self._lock = lock
+
+    def note(self, name: str, facts: Mapping[str, Any]) -> None:
+        """The JSON file `name` of this run has `facts`, replaced as a whole."""
+        target = self.folder / name
+        draft = self.folder / f".{name}.new"
+        draft.write_text(json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        draft.replace(target)
+
+    def release(self) -> None:
+        """The run counts as ended from here on."""
+        with contextlib.suppress(OSError):
+            os.close(self._lock)
+
+
+class StateFolder:
+    """The state folder of one controller."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            (path / "runs").mkdir(exist_ok=True, mode=0o700)
+            (path / "mirrors").mkdir(exist_ok=True, mode=0o700)
+            self.controller_id = self._identity()
+        except OSError as error:
+            raise UsageError(
+                f"the state folder {path} cannot be used: {error.strerror}",
+                hint="Choose another with RUNNER_STATE_DIR.",
+            ) from error
+
+    def _identity(self) -> str:
+        file = self.path / "controller-id"
+        with contextlib.suppress(FileExistsError):
+            # Written aside and linked, so that two controllers starting at once agree on one complete identity.
+            draft = self.path / f".controller-id.{secrets.token_hex(4)}"
+            draft.write_text(secrets.token_hex(8), encoding="ascii")
+            try:
+                os.link(draft, file)
+            finally:
+                draft.unlink()
+        return file.read_text(encoding="ascii").strip()
+
+    @property
+    def mirrors(self) -> Path:
+        """Where repositories are mirrored between runs."""
+        return self.path / "mirrors"
+
+    def begin(self) -> RunRecord:
+        """A new run's folder, locked."""
+        run_id = secrets.token_hex(_RUN_ID_BYTES)
+        folder = self.path / "runs" / run_id
+        folder.mkdir(mode=0o700)
+        lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return RunRecord(folder, run_id, lock)
+
+    def alive(self, run_id: str) -> bool:
+        """Whether a controller holds the run now."""
+        if not run_id.isalnum():
+            return False
+        try:
+            lock = os.open(self.path / "runs" / run_id / "lock", os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(lock)
+        return False
+
+    def runs(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Run ids and what was noted of each at its start, newest folder first."""
+        folders = sorted((self.path / "runs").iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)
+        for folder in folders:
+            with contextlib.suppress(OSError, ValueError):
+                yield folder.name, json.loads((folder / "run.json").read_text(encoding="utf-8"))

@@ -1,0 +1,157 @@
+"""What is left of a run, on the host: report.json, audit.jsonl and changes.patch, for `--out` and for the record.
+
+The patch is made by git inside the workspace, so it is untrusted text: it is written as bytes, bounded, and never
+applied or shown by us.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from runner import __version__
+from runner.audit.log import AuditLog
+from runner.controller.guest_git import GuestGit, hex_name
+from runner.controller.spec import RunRequest
+from runner.controller.stopwatch import Stopwatch
+from runner.model.errors import RunnerError, UsageError
+
+if TYPE_CHECKING:
+    from runner.controller.prepare import Prepared
+    from runner.controller.records import RunRecord
+    from runner.controller.run import Run
+
+__all__ = ["intent", "intent_facts", "write", "write_changes"]
+
+REPORT_VERSION = 1
+_MAX_PATCH_BYTES = 64 * 1024 * 1024
+_MAX_LISTED_FILES = 1000
+_INDEX = "/tmp/runner-report-index"  # noqa: S108 - inside the container
+
+
+def intent_facts(request: RunRequest) -> dict[str, Any]:
+    """What the run was asked to be."""
+    return {
+        "version": __version__,
+        "repository": request.repository,
+        "ref": request.ref,
+        "policy": str(request.policy.source),
+        "policy_sha256": request.policy.digest,
+        "tools": sorted(request.tools),
+    }
+
+
+def intent(run_id: str, request: RunRequest, at: str, deadline_unix: int) -> dict[str, Any]:
+    """What is on disk before anything of the run exists."""
+    return {"run": run_id, "started": at, "deadline_unix": deadline_unix, **intent_facts(request)}
+
+
+class _PatchFile:
+    """Takes the patch as it streams; stops taking at its bound."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self.size = 0
+        self.truncated = False
+
+    def __call__(self, name: str, data: bytes) -> None:
+        if name != "stdout":
+            return
+        kept = data[: _MAX_PATCH_BYTES - self.size]
+        self._file.write(kept)
+        self.size += len(kept)
+        self.truncated = self.truncated or len(kept) < len(data)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
+    """`changes.patch` holds everything that differs from the base commit, committed or not, ignored files left out.
+
+    Raises:
+        SandboxLost: when the workspace is gone.
+    """
+    git = prepared.git
+    tree = _present_tree(git)
+    patch = _PatchFile(folder / "changes.patch")
+    try:
+        if tree is None:
+            return {"files": [], "patch_bytes": 0, "truncated": False, "failed": True}
+        base = prepared.baseline.base_commit
+        diff = ("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", base, tree)
+        made = git.run(*diff, "--binary", "--full-index", sink=patch)
+        names = git.run(*diff, "--name-only", "-z").stdout
+    finally:
+        patch.close()
+    files = [name.decode("utf-8", "replace") for name in names.split(b"\0") if name]
+    return {
+        "files": files[:_MAX_LISTED_FILES],
+        "file_count": len(files),
+        "patch_bytes": patch.size,
+        "truncated": patch.truncated or made.truncated,
+        "failed": made.exit != 0,
+    }
+
+
+def _present_tree(git: GuestGit) -> str | None:
+    """The tree of the workspace as it stands, made in an index of its own."""
+    if git.run("read-tree", "HEAD", index=_INDEX).exit != 0 or git.run("add", "-A", index=_INDEX).exit != 0:
+        return None
+    written = git.run("write-tree", index=_INDEX)
+    return hex_name(written.stdout.decode("ascii", "replace")) if written.exit == 0 else None
+
+
+def write(
+    request: RunRequest,
+    record: RunRecord,
+    run: Run,
+    audit: AuditLog,
+    watch: Stopwatch,
+    teardown: dict[str, Any],
+) -> None:
+    """The report is in the run's folder, and everything is in `--out` when that was asked for.
+
+    Raises:
+        UsageError: when `--out` cannot be written; the record in the state folder is complete all the same.
+    """
+    record.note("report.json", _report(request, record, run, audit, watch, teardown))
+    if request.out is None:
+        return
+    try:
+        for name in ("report.json", "audit.jsonl", "changes.patch"):
+            if (record.folder / name).exists():
+                shutil.copyfile(record.folder / name, request.out / name)
+    except OSError as error:
+        raise UsageError(
+            f"--out {request.out} cannot be written: {error.strerror}", hint=f"The report is in {record.folder}."
+        ) from error
+
+
+def _report(
+    request: RunRequest,
+    record: RunRecord,
+    run: Run,
+    audit: AuditLog,
+    watch: Stopwatch,
+    teardown: dict[str, Any],
+) -> dict[str, Any]:
+    pipeline = run.pipeline
+    error: RunnerError | None = run.ended
+    ended = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
+    return {
+        "version": REPORT_VERSION,
+        "run": record.run_id,
+        "status": run.status,
+        "exit_code": int(run.exit_code),
+        "ended": ended,
+        "request": intent_facts(request),
+        **(run.prepared.facts if run.prepared is not None else {}),
+        "calls": dict(pipeline.counts) if pipeline is not None else {"calls": 0, "ok": 0, "refused": 0},
+        "denials": list(pipeline.denials) if pipeline is not None else [],
+        "changes": run.facts.get("changes"),
+        "audit": {"lines": audit.lines, "last_hash": audit.last_hash},
+        "milliseconds": dict(watch.milliseconds),
+        "teardown": teardown,
+    }

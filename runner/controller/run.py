@@ -1,0 +1,220 @@
+"""The life of a run, in order, and the promise at its end: whatever happened, nothing is left.
+
+1. The intent is on disk (`run.json`, locked) before anything exists that would have to be cleaned up.
+2. What earlier crashes left is swept; engine and image are asked for.
+3. The gate fetches the repository; remote, default branch and base commit are recorded here, on the host.
+4. A fresh container starts, and its posture is proved: a control that cannot be seen active ends the run (exit 6).
+5. The clone is made inside; set-up runs under the set-up network; the network is cut, and the cut is proved.
+6. The baseline is taken: what is there now is what "when the run started" means.
+7. Calls, in order.
+8. changes.patch, teardown (verified), report.json: also after an error, a limit or an interrupt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from runner.audit.log import AuditLog
+from runner.controller import report
+from runner.controller.host import Host
+from runner.controller.pipeline import CallAnswer, Pipeline
+from runner.controller.prepare import Prepared, prepare
+from runner.controller.records import RunRecord
+from runner.controller.spec import RunRequest
+from runner.controller.stopwatch import Stopwatch, utc
+from runner.controller.sweep import sweep
+from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, ToolError
+
+__all__ = ["Progress", "Run", "open_run"]
+
+Progress = Callable[[str], None]
+_CLEAN_UP_SECONDS = 120  # how long after its run a deadline label lets the controller finish its report
+
+
+class Run:
+    """An open run. `call` answers; `ended_because` and `exit_code` say how it stands."""
+
+    def __init__(self, request: RunRequest, audit: AuditLog) -> None:
+        self._request = request
+        self._audit = audit
+        self._pipeline: Pipeline | None = None
+        self._completed = False
+        self.facts: dict[str, Any] = {}
+        self.failure: RunnerError | None = None
+        self.interrupted = False
+        self.prepared: Prepared | None = None
+
+    def ready(self, pipeline: Pipeline) -> None:
+        """Calls are answered from here on."""
+        self._pipeline = pipeline
+
+    def completed(self) -> None:
+        """The caller has no more calls."""
+        self._completed = True
+
+    def call(self, tool: str, arguments: object) -> CallAnswer:
+        """The answer of one call, in the contract's form."""
+        if self._pipeline is None or tool not in self._request.tools:
+            declared = ", ".join(sorted(self._request.tools)) or "none"
+            refusal = ToolError(
+                ErrorCode.TOOL_NOT_DECLARED, "The task does not declare this tool.", hint=f"It declares: {declared}."
+            )
+            if self._pipeline is None or self._pipeline.knows(tool):
+                return self.refuse(tool, refusal)
+        return self._pipeline.call(tool, arguments)
+
+    def refuse(self, tool: str, error: ToolError) -> CallAnswer:
+        """The answer of a call that never got as far as a tool; it counts and is audited like any other."""
+        if self._pipeline is None:
+            return {"ok": False, "error": error.as_json()}
+        return self._pipeline.refuse(tool, error)
+
+    @property
+    def pipeline(self) -> Pipeline | None:
+        """The calls so far, for the report."""
+        return self._pipeline
+
+    @property
+    def ended(self) -> RunnerError | None:
+        """Why the run ended early, None while it hasn't."""
+        return self.failure or (self._pipeline.ended if self._pipeline is not None else None)
+
+    @property
+    def ended_because(self) -> str:
+        """One line, empty when the run completed."""
+        error = self.ended
+        return "" if error is None else " ".join(filter(None, (f"{error.message}.", error.hint)))
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """What the CLI ends with."""
+        if self.interrupted:
+            return ExitCode.INTERRUPTED
+        error = self.ended
+        return ExitCode.COMPLETED if error is None else error.exit_code
+
+    @property
+    def status(self) -> str:
+        """completed, interrupted, lost or failed."""
+        if self.interrupted:
+            return "interrupted"
+        if self.ended is not None:
+            return "lost" if isinstance(self.ended, SandboxLost) else "failed"
+        return "completed" if self._completed else "failed"
+
+
+@contextmanager
+def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Run]:
+    """A run that is ready for calls; torn down, verified and reported when the block ends, however it ends.
+
+    Raises:
+        RunnerError: when the run cannot be brought to that point; then nothing of it is left.
+    """
+    record = host.state.begin()
+    watch = Stopwatch(host.monotonic)
+    seconds = request.policy.policy.limits.run_seconds
+    deadline_unix = int(host.unix()) + seconds + _CLEAN_UP_SECONDS
+    try:
+        record.note("run.json", report.intent(record.run_id, request, utc(host.unix()), deadline_unix))
+        audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()))
+        run = Run(request, audit)
+        try:
+            with _outcome(run):
+                _begin(host, request, record, run, audit, watch, progress)
+                yield run
+        finally:
+            _finish(host, request, record, run, audit, watch, progress)
+    finally:
+        record.release()
+
+
+def _begin(
+    host: Host,
+    request: RunRequest,
+    record: RunRecord,
+    run: Run,
+    audit: AuditLog,
+    watch: Stopwatch,
+    progress: Progress,
+) -> None:
+    audit.append("run.started", report.intent_facts(request))
+    if not request.needs_workspace:
+        return
+    swept = sweep(host.engine, host.state, host.unix())
+    if swept.removed:
+        progress(f"removed what {len(swept.removed)} crashed run(s) had left")
+    deadline = host.monotonic() + request.policy.policy.limits.run_seconds
+    prepared = Prepared(host, request, record, audit, watch, progress)
+    run.prepared = prepared
+    workspace = prepare(prepared)
+    pipeline = Pipeline(workspace, request.policy.policy, audit, host.monotonic, deadline)
+    prepared.on_decision = pipeline.on_decision
+    run.ready(pipeline)
+    watch.start("calls")
+
+
+@contextmanager
+def _outcome(run: Run) -> Iterator[None]:
+    """Note how the block ended, for the report, and let it go on its way."""
+    try:
+        yield
+    except RunnerError as error:
+        run.failure = error
+        raise
+    except KeyboardInterrupt:
+        run.interrupted = True
+        raise
+
+
+def _finish(
+    host: Host,
+    request: RunRequest,
+    record: RunRecord,
+    run: Run,
+    audit: AuditLog,
+    watch: Stopwatch,
+    progress: Progress,
+) -> None:
+    """Patch, teardown, report: each is tried whatever became of the one before it."""
+    prepared = run.prepared
+    teardown: dict[str, Any] = {"verified": True, "leftovers": []}
+    try:
+        if prepared is not None and run.pipeline is not None and run.ended is None and not run.interrupted:
+            watch.start("changes")
+            with suppress(RunnerError, ToolError):
+                run.facts["changes"] = report.write_changes(prepared, record.folder)
+    finally:
+        watch.start("teardown")
+        if prepared is not None:
+            teardown = _tear_down(host, prepared, progress)
+        watch.stop()
+    with suppress(RunnerError):
+        audit.append("run.ended", {"status": run.status, "exit_code": int(run.exit_code), "teardown": teardown})
+    audit.close()
+    report.write(request, record, run, audit, watch, teardown)
+    if not teardown["verified"] and run.failure is None:
+        run.failure = RunnerError(f"teardown could not be verified: {teardown['leftovers']}", hint="Run `runner gc`.")
+
+
+def _tear_down(host: Host, prepared: Prepared, progress: Progress) -> dict[str, Any]:
+    """Everything of the run is gone, or named."""
+    leftovers: list[str] = []
+    for attempt in (1, 2):
+        try:
+            prepared.close()
+            leftovers = [
+                f"{found.kind} {found.name}"
+                for found in host.engine.objects()
+                if found.run_id == prepared.record.run_id
+            ]
+            break
+        except KeyboardInterrupt:
+            # A second Ctrl-C must not leave the container behind; removal is bounded in time by the engine adapter.
+            progress("still tearing down; this takes a moment")
+            leftovers = ["interrupted"] if attempt == 2 else []
+        except RunnerError as error:
+            leftovers = [error.message]
+            break
+    return {"verified": not leftovers, "leftovers": leftovers}

@@ -1,0 +1,146 @@
+"""The clone inside, and its set-up under the set-up network. A repository can add commands, never permissions.
+
+Everything here runs in the container. Set-up commands pass the same argv policy as calls do, with one difference: they
+may point git at the repository's own hooks folder, which is what "the repository's hooks" then means for the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from runner.controller.environment import command_environment
+from runner.controller.network import network, prove_cut
+from runner.controller.tree_view import SandboxTree
+from runner.engine.contract import SpawnRequest, SpawnResult
+from runner.gate.delivery import delivery_steps
+from runner.gate.fetch import Fetched, deliver_pack
+from runner.gate.host_git import HostGit
+from runner.model.errors import RepositoryUnavailable, ToolError
+from runner.policy.argv import ArgvPolicy, decide_argv
+from runner.policy.ledger import Ledger
+from runner.setup.detect import plan_setup
+from runner.setup.plan import SetupPlan, SetupStep
+
+if TYPE_CHECKING:
+    from runner.controller.prepare import Prepared
+
+__all__ = ["OUTBOX", "make_clone", "set_up"]
+
+OUTBOX = "/home/agent/outbox.git"
+_TAIL_CHARS = 2000
+_OUTPUT_CAP_BYTES = 1024 * 1024
+_DELIVERY_SECONDS = 600.0
+_CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache", "/home/agent/.local")
+
+
+def make_clone(run: Prepared, gate: HostGit, fetched: Fetched) -> None:
+    """The workspace is a clone of what was fetched.
+
+    Raises:
+        RepositoryUnavailable: naming the step that failed.
+    """
+    run.progress("making the clone")
+    policy = run.policy
+    environment = command_environment({})
+    for step in delivery_steps(fetched, outbox=OUTBOX, name=policy.commit.name, email=policy.commit.email):
+        stdin: Iterable[bytes] | None = deliver_pack(gate, fetched) if step.takes_pack else [step.stdin]
+        result = run.sandbox.spawn(
+            SpawnRequest(step.argv, environment, _DELIVERY_SECONDS, _OUTPUT_CAP_BYTES, stdin=stdin)
+        )
+        if result.exit != 0:
+            raise RepositoryUnavailable(
+                f"the clone could not be made ({step.why}): {_tail(result)}",
+                hint="If the workspace is too small, raise limits.workspaceMiB or limits.workspaceInodes.",
+                code="clone_failed",
+            )
+
+
+def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], roles: Mapping[str, str]) -> None:
+    """The plan's steps have run, the set-up network is gone, and caches are emptied.
+
+    Raises:
+        RepositoryUnavailable: code of the refusal, or `setup_failed` with the tool's own output.
+        PostureFailed: when the network could not be cut.
+    """
+    tree = SandboxTree(run.sandbox, Ledger(()), run.git)
+    plan = plan_setup(run.policy.setup, tree)
+    run.facts["setup"] = {"source": str(plan.source), "note": plan.note, "steps": []}
+    run.progress(f"set-up: {plan.note}")
+    if not plan.steps:
+        return
+    allow = run.policy.network.setup.allow
+    with network(run.sandbox, allow, roles, run.audit, "setup") as proxy:
+        for step in plan.steps:
+            run.facts["setup"]["steps"].append(_run_step(run, plan, step, {**certificates, **proxy}))
+    if allow:
+        prove_cut(run.sandbox, command_environment({}))
+    _empty_caches(run)
+
+
+def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[str, str]) -> dict[str, Any]:
+    limits = run.policy.limits
+    _allowed(run, step)
+    run.progress(f"set-up: {' '.join(step.argv)}")
+    run.audit.append("setup.step", {"argv": list(step.argv), "why": step.why})
+    result = run.sandbox.spawn(
+        SpawnRequest(
+            step.argv,
+            {**command_environment(run.policy.env, extra), **step.env},
+            limits.command_seconds,
+            _OUTPUT_CAP_BYTES,
+        )
+    )
+    facts = {
+        "argv": list(step.argv),
+        "exit": result.exit,
+        "timed_out": result.timed_out,
+        "timeout_secs": limits.command_seconds,
+        "duration_ms": round(result.duration_ms, 1),
+        "stdout": result.stdout.decode("utf-8", "replace")[-_TAIL_CHARS:],
+        "stderr": result.stderr.decode("utf-8", "replace")[-_TAIL_CHARS:],
+    }
+    run.audit.append("setup.finished", {key: facts[key] for key in ("argv", "exit", "timed_out", "duration_ms")})
+    if result.exit != 0:
+        run.facts["setup"]["steps"].append(facts)
+        raise RepositoryUnavailable(
+            f"set-up failed at `{' '.join(step.argv)}` ({_ending(result, limits.command_seconds)}): {_tail(result)}",
+            hint=_mend(run, plan, result),
+            code="setup_failed",
+        )
+    return facts
+
+
+def _allowed(run: Prepared, step: SetupStep) -> None:
+    policy = ArgvPolicy(frozenset(run.policy.bins), run.policy.verify_task, lambda _path: True)
+    tree = SandboxTree(run.sandbox, Ledger(()), run.git)
+    try:
+        decide_argv(step.argv, policy, tree, tool="run_command", phase="setup").raise_if_denied()
+    except ToolError as error:
+        raise RepositoryUnavailable(
+            f"set-up may not run `{' '.join(step.argv)}`: {error.message}", hint=error.hint or "", code=str(error.code)
+        ) from None
+
+
+def _empty_caches(run: Prepared) -> None:
+    """What package managers cached is charged to the run's memory and of no use without a network."""
+    run.sandbox.spawn(SpawnRequest(("/bin/rm", "-rf", "--", *_CACHES), command_environment({}), 60, 4096))
+
+
+def _ending(result: SpawnResult, limit_seconds: float) -> str:
+    if result.timed_out:
+        return f"over its {limit_seconds:g} s"
+    return f"exit {result.exit}" if result.killed_by is None else f"killed: {result.killed_by}"
+
+
+def _mend(run: Prepared, plan: SetupPlan, result: SpawnResult) -> str:
+    if result.timed_out:
+        return "Raise limits.commandSeconds in the policy."
+    if plan.needs_network and not run.policy.network.setup.allow:
+        return "The policy gives set-up no network: add `network: {setup: {allow: [npm]}}`, or `setup: off`."
+    return "Mend the repository's set-up, or turn it off with `setup: off` in the policy."
+
+
+def _tail(result: SpawnResult) -> str:
+    said = (result.stdout + b"\n" + result.stderr).decode("utf-8", "replace").strip()
+    return " | ".join(line.strip() for line in said[-_TAIL_CHARS:].splitlines()[-12:] if line.strip())

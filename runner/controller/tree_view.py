@@ -1,0 +1,97 @@
+"""The facts that argv rules ask for, answered by the sandbox and the ledger. Answers of one decision are remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from runner.controller.baseline import MAX_ENTRIES
+from runner.controller.guest_git import GuestGit
+from runner.engine.contract import FileRefused, Resolved, Sandbox
+from runner.model.errors import ToolError
+from runner.model.tree import EntryKind
+from runner.policy.ledger import Ledger
+from runner.policy.paths import parse_path
+
+__all__ = ["SandboxTree"]
+
+_MAX_TEXT_BYTES = 1024 * 1024  # package.json and its kin; larger ones answer None
+_ROOT = "/workspace"
+
+
+class SandboxTree:
+    """`TreeView` for one decision."""
+
+    def __init__(self, sandbox: Sandbox, ledger: Ledger, git: GuestGit) -> None:
+        self._sandbox = sandbox
+        self._ledger = ledger
+        self._git = git
+        self._resolved: dict[str, Resolved | None] = {}
+        self._texts: dict[str, str | None] = {}
+        self._aliases: dict[str, str] | None = None
+        self._scanned = False
+
+    def kind(self, path: str) -> EntryKind | None:
+        """What is at `path`, or None."""
+        found = self._resolve(path)
+        return found.kind if found is not None and found.exists else None
+
+    def read_text(self, path: str) -> str | None:
+        """The text of a regular file, or None."""
+        if path not in self._texts:
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def created_by_run(self, path: str) -> bool:
+        """Whether the real path was not there when the run started; a path out of the workspace was not made here."""
+        found = self._resolve(path)
+        return found is not None and found.exists and not self._ledger.existed_at_start(found.path)
+
+    def changed_by_run(self, path: str) -> bool:
+        """Whether the real path was there at the start and has other content now."""
+        found = self._resolve(path)
+        if found is None or not found.exists or not self._ledger.existed_at_start(found.path):
+            return False
+        if not self._scanned:
+            # What the file tools wrote since the last command is not in the ledger yet.
+            scan = self._sandbox.scan(max_entries=MAX_ENTRIES)
+            self._ledger.apply(scan.entries, scan.removed)
+            self._scanned = True
+        return self._ledger.changed_by_run(found.path)
+
+    def git_aliases(self) -> Mapping[str, str]:
+        """Aliases as git itself reads them for a command, includes followed."""
+        if self._aliases is None:
+            result = self._git.run("config", "--includes", "-z", "--get-regexp", r"^alias\.")
+            self._aliases = _aliases(result.stdout) if result.exit == 0 else {}
+        return self._aliases
+
+    def _resolve(self, path: str) -> Resolved | None:
+        inside = path
+        if path == _ROOT or path.startswith(_ROOT + "/"):
+            inside = path[len(_ROOT) :].lstrip("/") or "."
+        if inside not in self._resolved:
+            try:
+                self._resolved[inside] = self._sandbox.resolve(parse_path(inside))
+            except (FileRefused, ToolError):
+                self._resolved[inside] = None
+        return self._resolved[inside]
+
+    def _read(self, path: str) -> str | None:
+        found = self._resolve(path)
+        if found is None or found.kind is not EntryKind.FILE:
+            return None
+        try:
+            return self._sandbox.read(found.path, max_bytes=_MAX_TEXT_BYTES).data.decode("utf-8", "replace")
+        except FileRefused:
+            return None
+
+
+def _aliases(listing: bytes) -> dict[str, str]:
+    """`key NL value NUL` records; a later one wins, as it does for git."""
+    found: dict[str, str] = {}
+    for record in listing.decode("utf-8", "surrogateescape").split("\0"):
+        key, _, value = record.partition("\n")
+        name = key.removeprefix("alias.")
+        if key != name and name:
+            found[name.lower()] = value
+    return found

@@ -1,0 +1,216 @@
+"""The one module that asks the policy and then the sandbox: complete mediation for the tools.
+
+Every act takes the same way: where does the path really lead (facts) → what does the policy say (decision, audited) →
+do it on the real path, without following links, under the condition that it is still what was judged (effect). Policy
+comes before existence and content, so that a refusal tells nothing about a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from runner.controller import commands, faults
+from runner.controller.baseline import Baseline
+from runner.controller.commit import commit
+from runner.controller.guest_git import GuestGit
+from runner.engine.contract import FileContent, FileFault, FileRefused, Resolved, Sandbox, SearchRequest
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode, ToolError
+from runner.model.tree import TreeChange
+from runner.policy.append_only import decide_append
+from runner.policy.changes import ChangeFacts, judge_changes
+from runner.policy.document import Policy
+from runner.policy.paths import parse_path, parse_write_path
+from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write
+from runner.tools.workspace import (
+    MAX_TOOL_FILE_BYTES,
+    CommandOutcome,
+    CommitOutcome,
+    DirEntry,
+    FileBytes,
+    Found,
+    PushedBranch,
+    SearchQuery,
+)
+
+__all__ = ["GuardedWorkspace", "Guards"]
+
+_MAX_LISTED = 10_000
+_SEARCH_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike."""
+
+    policy: Policy
+    rules: WriteRules
+    environment: Mapping[str, str]
+    on_decision: Callable[[Decision], None]
+    push: Callable[[], PushedBranch]
+
+
+class GuardedWorkspace:
+    """`ToolWorkspace` over one sandbox."""
+
+    def __init__(self, sandbox: Sandbox, git: GuestGit, baseline: Baseline, guards: Guards) -> None:
+        self._sandbox = sandbox
+        self._git = git
+        self._baseline = baseline
+        self._guards = guards
+
+    def read(self, path: str) -> FileBytes:
+        """The bytes of a regular file beneath the root, links followed. Raises ToolError."""
+        real = self._real_path(path, faults.READ)
+        return self._content(real, path, faults.READ)
+
+    def read_for_edit(self, path: str) -> FileBytes:
+        """The same, once the policy allows an edit there. Raises ToolError."""
+        real = self._writable(path, WriteOp.EDIT)
+        return self._content(real, path, faults.WRITE)
+
+    def list_dir(self, path: str) -> tuple[tuple[DirEntry, ...], bool]:
+        """The entries of a folder, links followed to it but not in it. Raises ToolError."""
+        real = self._real_path(path, faults.LIST)
+        try:
+            listing = self._sandbox.list(real, max_entries=_MAX_LISTED)
+        except FileRefused as refused:
+            raise faults.tool_error(refused, faults.LIST, path) from None
+        return tuple(DirEntry(e.name, e.kind, e.size) for e in listing.entries), listing.truncated
+
+    def write(self, path: str, data: bytes, *, expect: str | None = None) -> None:
+        """The file has exactly `data`. Raises ToolError."""
+        real = self._writable(path, WriteOp.WRITE)
+        if len(data) > MAX_TOOL_FILE_BYTES:
+            raise faults.tool_error(FileRefused(FileFault.TOO_LARGE, real, size=len(data)), faults.WRITE, path)
+        self._require_append(real, data)
+        try:
+            self._sandbox.write(real, data, expect=expect)
+        except FileRefused as refused:
+            raise faults.tool_error(refused, faults.WRITE, path) from None
+
+    def delete(self, path: str) -> None:
+        """The file or link is gone. Raises ToolError."""
+        real = self._writable(path, WriteOp.DELETE)
+        self._require_append(real, None)
+        try:
+            self._sandbox.delete(real)
+        except FileRefused as refused:
+            raise faults.tool_error(refused, faults.DELETE, path) from None
+
+    def search(self, query: SearchQuery) -> tuple[tuple[Found, ...], bool]:
+        """Matching lines. Raises ToolError."""
+        request = SearchRequest(
+            pattern=query.pattern,
+            regex=query.regex,
+            ignore_case=query.ignore_case,
+            globs=query.globs,
+            max_results=query.max_results,
+            deadline_seconds=_SEARCH_SECONDS,
+        )
+        try:
+            result = self._sandbox.search(request)
+        except FileRefused as refused:
+            raise faults.tool_error(refused, faults.READ, ".") from None
+        if result.timed_out and not result.matches:
+            raise ToolError(
+                ErrorCode.SEARCH_TIMED_OUT,
+                f"The search took more than {_SEARCH_SECONDS:.0f} s.",
+                hint="Narrow it with globs.",
+            )
+        found = tuple(Found(match.path, match.line, match.text) for match in result.matches)
+        return found, result.truncated or result.timed_out
+
+    def command(self, argv: list[str], *, tool: str) -> CommandOutcome:
+        """Run an allowed argv. Raises ToolError."""
+        return commands.run(self._sandbox, self._git, self._baseline, self._guards, argv, tool)
+
+    def commit(self, message: str) -> CommitOutcome:
+        """Commit everything that changed. Raises ToolError."""
+        return commit(self._git, message, self._judge)
+
+    def push(self) -> PushedBranch:
+        """The current branch goes through the gate. Raises ToolError."""
+        return self._guards.push()
+
+    def _real_path(self, path: str, table: Mapping[FileFault, ErrorCode]) -> str:
+        try:
+            return self._sandbox.resolve(parse_path(path)).path
+        except FileRefused as refused:
+            raise faults.tool_error(refused, table, path) from None
+
+    def _content(self, real: str, path: str, table: Mapping[FileFault, ErrorCode]) -> FileBytes:
+        try:
+            content: FileContent = self._sandbox.read(real, max_bytes=MAX_TOOL_FILE_BYTES)
+        except FileRefused as refused:
+            raise faults.tool_error(refused, table, path) from None
+        return FileBytes(content.data, content.sha256)
+
+    def _writable(self, path: str, op: WriteOp) -> str:
+        """The real path, once the policy allows `op` there."""
+        requested = parse_write_path(path)
+        table = faults.DELETE if op is WriteOp.DELETE else faults.WRITE
+        try:
+            where = self._resolve_for_write(requested, op)
+        except FileRefused as refused:
+            # Nothing is known of what is there; the policy's word on the path as written still comes first.
+            self._decide(WriteIntent(op, requested), PathFacts(requested, via_link=False, existed_at_start=False))
+            raise faults.tool_error(refused, table, path) from None
+        ledger = self._baseline.ledger
+        facts = PathFacts(
+            real_path=where.path,
+            via_link=where.via_link,
+            existed_at_start=ledger.existed_at_start(where.path),
+        )
+        self._decide(WriteIntent(op, requested), facts)
+        return where.path
+
+    def _resolve_for_write(self, requested: str, op: WriteOp) -> Resolved:
+        """As `resolve`, but a delete is about the link itself: only its parent is followed."""
+        if op is not WriteOp.DELETE or "/" not in requested:
+            found = self._sandbox.resolve(requested)
+            if op is WriteOp.DELETE and found.via_link:
+                return Resolved(requested, True, found.kind, found.size, found.mode, found.links, via_link=False)
+            return found
+        parent, _, name = requested.rpartition("/")
+        above = self._sandbox.resolve(parent)
+        inner = name if above.path == "." else f"{above.path}/{name}"
+        return Resolved(inner, above.exists, None, 0, 0, 1, via_link=above.via_link)
+
+    def _decide(self, intent: WriteIntent, facts: PathFacts) -> None:
+        decision = decide_write(self._guards.rules, intent, facts)
+        self._guards.on_decision(decision)
+        decision.raise_if_denied()
+
+    def _require_append(self, real: str, data: bytes | None) -> None:
+        base = self._baseline.append_only.get(real)
+        if base is None:
+            return
+        decision = decide_append(base, data)
+        self._guards.on_decision(decision)
+        decision.raise_if_denied()
+
+    def _judge(self, changes: tuple[TreeChange, ...]) -> None:
+        violations = judge_changes(self._guards.rules, changes, self.change_facts())
+        if not violations:
+            return
+        first = violations[0]
+        paths = ", ".join(violation.path for violation in violations[:10])
+        raise ToolError(
+            first.code,
+            f"The commit would include what the policy forbids: {paths}.",
+            rule=first.rule,
+            hint="Restore those paths (git restore, or delete what was made there), then commit again.",
+            details={"violations": [{"path": v.path, "rule": v.rule, "code": str(v.code)} for v in violations[:100]]},
+        )
+
+    def change_facts(self) -> ChangeFacts:
+        """What `judge_changes` may ask about the commit being made."""
+        return ChangeFacts(self._baseline.base_tree, self._blob)
+
+    def _blob(self, name: str) -> bytes:
+        result = self._git.run("cat-file", "blob", name)
+        if result.exit != 0 or result.truncated:
+            raise ToolError(ErrorCode.GIT_COMMIT_FAILED, "git could not read what would be committed.")
+        return result.stdout

@@ -1,0 +1,72 @@
+"""The command line: `runner VERB`. It translates and prints; what happens is the controller's.
+
+Answers go to standard output, progress and errors to standard error. Exit codes are part of the contract
+(`runner.model.errors.ExitCode`).
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+
+import typer
+
+from runner import __version__
+from runner.doors import render
+from runner.doors.doctor import doctor
+from runner.doors.housekeeping import gc, ps
+from runner.doors.image_commands import image_app
+from runner.doors.run_command import run
+from runner.doors.tool_pages import tools_command
+from runner.model.errors import ExitCode, RunnerError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="runner",
+    help="Work on a repository that nobody trusts, in a fresh hardened container, under a policy that holds.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(image_app, name="image")
+app.command("run")(run)
+app.command("tools")(tools_command)
+app.command("ps")(ps)
+app.command("gc")(gc)
+app.command("doctor")(doctor)
+
+
+@app.command("version")
+def version() -> None:
+    """Print the version.
+
+    Example: runner version
+    """
+    sys.stdout.write(f"runner {__version__}\n")
+
+
+def _interrupt(_signal: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def main() -> None:
+    """Run the command line; every known error becomes one line and its exit code."""
+    # A polite kill ends a run the same way as Ctrl-C: torn down, then 130.
+    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGHUP, _interrupt)
+    try:
+        app(standalone_mode=True)
+    except RunnerError as error:
+        render.error_line(error.message + ".", error.hint)
+        raise SystemExit(int(error.exit_code)) from None
+    except KeyboardInterrupt:
+        render.error_line("interrupted; the run was torn down.")
+        raise SystemExit(int(ExitCode.INTERRUPTED)) from None
+    except BrokenPipeError:
+        raise SystemExit(int(ExitCode.BUG)) from None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""`runner ps` and `runner gc`: what runs, and what a crash left."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from runner.app import compose
+from runner.controller.host import Host
+from runner.controller.sweep import is_orphan, sweep
+from runner.doors import render
+from runner.engine.contract import SandboxInfo
+from runner.model.errors import EngineUnavailable
+from runner.settings import Settings
+
+__all__ = ["Format", "gc", "ps"]
+
+
+class Format(StrEnum):
+    """How data is printed."""
+
+    TABLE = "table"
+    JSON = "json"
+    JSONL = "jsonl"
+
+
+Output = Annotated[Format, typer.Option("-o", "--output", help="How to print.")]
+
+
+def ps(output: Output = Format.TABLE) -> None:
+    """List what the engine holds of our runs: running ones, and what a crash left.
+
+    Example: runner ps -o json
+    """
+    with compose(Settings.from_environment()) as host:
+        now = time.time()
+        known = dict(host.state.runs())
+        rows = [_row(found, known.get(found.run_id, {}), is_orphan(found, host.state, now)) for found in _all(host)]
+    print_rows(rows, ("run", "kind", "state", "repository", "deadline", "orphan"), output)
+
+
+def gc(
+    output: Output = Format.TABLE,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+) -> None:
+    """Remove what crashed runs left. Running ones, and those of other controllers, stay.
+
+    Example: runner gc --dry-run
+    """
+    with compose(Settings.from_environment()) as host:
+        now = time.time()
+        if dry_run:
+            gone = [found for found in _all(host) if is_orphan(found, host.state, now)]
+            failed: tuple[tuple[SandboxInfo, str], ...] = ()
+        else:
+            swept = sweep(host.engine, host.state, now)
+            gone, failed = list(swept.removed), swept.failed
+    print_rows([_row(found, {}, True) for found in gone], ("run", "kind", "state", "deadline"), output)
+    if not gone:
+        render.progress("nothing was left")
+    if failed:
+        names = ", ".join(f"{found.name} ({why})" for found, why in failed)
+        raise EngineUnavailable(f"could not remove {names}", hint="Check the engine with `runner doctor`.")
+
+
+def _all(host: Host) -> list[SandboxInfo]:
+    return host.engine.objects()
+
+
+def _row(found: SandboxInfo, noted: dict[str, Any], orphan: bool) -> dict[str, Any]:
+    deadline = datetime.fromtimestamp(found.deadline_unix, UTC).isoformat() if found.deadline_unix else ""
+    return {
+        "run": found.run_id,
+        "kind": found.kind,
+        "name": found.name,
+        "state": found.state,
+        "repository": noted.get("repository", ""),
+        "deadline": deadline,
+        "orphan": orphan,
+    }
+
+
+def print_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], output: Format) -> None:
+    """Print dictionaries as a table of `columns`, as one JSON array, or as JSON Lines."""
+    if output is Format.JSON:
+        render.json_line(rows)
+    elif output is Format.JSONL:
+        for row in rows:
+            render.json_line(row)
+    else:
+        render.table(columns, [[str(row.get(column, "")) for column in columns] for row in rows])

@@ -1,0 +1,65 @@
+"""The only writer to a terminal: everything that came from the workspace is shown with its control characters visible.
+
+Control, bidirectional and zero-width characters can rewrite what a reader sees; they are shown as escapes. JSON output
+is for programs and is ASCII by construction, so that it needs no such care.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["error_line", "json_line", "progress", "table", "visible"]
+
+_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
+"""Unicode categories that a terminal acts on or does not show."""
+
+
+def visible(text: str, *, keep_newlines: bool = False) -> str:
+    """`text` with every control, format, private and separator character written as an escape."""
+    return "".join(
+        char
+        if (keep_newlines and char == "\n") or unicodedata.category(char) not in _HIDDEN
+        else char.encode("unicode_escape").decode("ascii")
+        for char in text
+    )
+
+
+def json_line(value: Any, out: TextIO | None = None) -> None:
+    """One line of JSON, flushed, so that a reader sees each answer as it ends."""
+    stream = out or sys.stdout
+    stream.write(json.dumps(value, ensure_ascii=True, separators=(", ", ": ")) + "\n")
+    stream.flush()
+
+
+def progress(message: str) -> None:
+    """A line of progress on standard error."""
+    sys.stderr.write(f"· {visible(message)}\n")
+    sys.stderr.flush()
+
+
+def error_line(message: str, hint: str = "") -> None:
+    """One line on standard error: what is wrong, and the mend."""
+    said = f"runner: {visible(message)}" + (f" {visible(hint)}" if hint else "")
+    sys.stderr.write(said + "\n")
+    sys.stderr.flush()
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
+    """A table on standard output; colours only on a terminal, long cells folded."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
+    if not console.is_terminal:
+        console = Console(file=sys.stdout, highlight=False, width=160, color_system=None)
+    shown = Table(title=title, show_lines=False, title_justify="left")
+    for column in columns:
+        shown.add_column(column, overflow="fold")
+    for row in rows:
+        shown.add_row(*(Text(visible(str(cell))) for cell in row))
+    console.print(shown)

@@ -1,0 +1,100 @@
+"""`runner run`: one whole run from a calls file, answers as JSON Lines."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from runner.app import compose
+from runner.controller.run import Run, open_run
+from runner.controller.spec import RunRequest, SpecFile, read_spec
+from runner.doors import render
+from runner.doors.calls import Call, bounded_lines, parse_calls
+from runner.model.errors import ExitCode, UsageError
+from runner.policy.load import load_policy
+from runner.settings import Settings
+from runner.tools.registry import TOOLS
+
+__all__ = ["run"]
+
+DEFAULT_POLICY = "default"
+
+
+def run(
+    repo: Annotated[
+        str | None,
+        typer.Option("--repo", help="Address (https, file://) or path of a repository; a local one is not modified."),
+    ] = None,
+    ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit; the default branch if left out.")] = (
+        None
+    ),
+    policy: Annotated[
+        str | None, typer.Option("--policy", help=f"Policy file, or the name of a preset [{DEFAULT_POLICY}].")
+    ] = None,
+    spec: Annotated[Path | None, typer.Option("--spec", help="YAML with repo, ref, policy and declared tools.")] = None,
+    calls: Annotated[str, typer.Option("--calls", help="Calls as JSON Lines; - reads standard input.")] = ...,  # type: ignore[assignment]  # typer's way of saying "required"
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for report.json, audit.jsonl and changes.patch.")
+    ] = None,
+) -> None:
+    """Fetch a repository, open it in a fresh container, carry out calls in order, report, tear down.
+
+    Answers are JSON Lines on standard output. Exit codes: 0 completed (tool errors are data), 2 usage or policy,
+    3 engine or image, 4 repository or set-up, 5 ended by a limit, 6 posture proof failed, 130 interrupted.
+
+    Example: runner run --repo . --policy node-app --calls calls.jsonl --out out
+    """
+    request = _request(repo, ref, policy, spec, out)
+    with _calls_source(calls) as lines, compose(Settings.from_environment()) as host:
+        with open_run(host, request, render.progress) as opened:
+            for seq, call in enumerate(parse_calls(bounded_lines(lines)), start=1):
+                render.json_line(_answer(opened, seq, call))
+            opened.completed()
+        code = opened.exit_code
+    if code is not ExitCode.COMPLETED:
+        render.error_line(f"the run ended early: {opened.ended_because}")
+    raise SystemExit(int(code))
+
+
+def _request(repo: str | None, ref: str | None, policy: str | None, spec: Path | None, out: Path | None) -> RunRequest:
+    said = SpecFile() if spec is None else read_spec(spec)
+    loaded = load_policy(policy or said.policy or DEFAULT_POLICY)
+    if out is not None:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"--out {out} cannot be made: {error.strerror}", hint="Name another folder.") from error
+    return RunRequest(
+        repository=repo or said.repo,
+        ref=ref or said.ref,
+        policy=loaded,
+        tools=frozenset(TOOLS if said.tools is None else said.tools),
+        out=out,
+    )
+
+
+@contextmanager
+def _calls_source(name: str) -> Iterator[BinaryIO]:
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = Path(name).open("rb")
+    except OSError as error:
+        hint = "Name a JSON Lines file, or - for standard input."
+        raise UsageError(f"the calls file {name} cannot be read: {error.strerror}", hint=hint) from error
+    with stream:
+        yield stream
+
+
+def _answer(opened: Run, seq: int, call: Call) -> dict[str, Any]:
+    started = time.monotonic()
+    answer = opened.refuse(call.tool, call.error) if call.error else opened.call(call.tool, call.arguments)
+    milliseconds = round((time.monotonic() - started) * 1000, 3)
+    return {"id": call.id, "seq": seq, "tool": call.tool, **answer, "duration_ms": milliseconds}

@@ -1,0 +1,121 @@
+"""`runner tools`: the tool contract as the registry holds it, for models, for people, and as the reference page."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from runner.doors import render
+from runner.tools.base import Effect, Retry, Tool
+from runner.tools.registry import TOOLS
+
+__all__ = ["ToolFormat", "markdown_page", "tool_schemas", "tools_command"]
+
+
+class ToolFormat(StrEnum):
+    """For whom the tools are described."""
+
+    TABLE = "table"
+    JSON = "json"
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    MCP = "mcp"
+    MARKDOWN = "markdown"
+
+
+def tools_command(
+    form: Annotated[ToolFormat, typer.Option("--format", "-o", help="For whom.")] = ToolFormat.TABLE,
+) -> None:
+    """Describe the tools that a run offers.
+
+    Example: runner tools --format openai
+    """
+    if form is ToolFormat.MARKDOWN:
+        sys.stdout.write(markdown_page())
+    elif form is ToolFormat.TABLE:
+        rows = [[tool.name, ", ".join(_fields(tool)), str(tool.effect), tool.retry_note] for tool in TOOLS.values()]
+        render.table(("tool", "fields (? optional)", "effect", "retry"), rows)
+    else:
+        render.json_line(tool_schemas(form))
+
+
+def tool_schemas(form: ToolFormat) -> list[dict[str, Any]]:
+    """The tools in the form that an API takes. Names with a dot become names with `_` where dots aren't allowed."""
+    return [_SHAPES[form](tool) for tool in TOOLS.values()]
+
+
+def _fields(tool: Tool) -> list[str]:
+    fields = tool.arguments.model_fields.items()
+    return [name if field.is_required() else f"{name}?" for name, field in fields]
+
+
+def _schema(tool: Tool) -> dict[str, Any]:
+    schema = tool.arguments.model_json_schema()
+    schema.pop("title", None)
+    schema.pop("description", None)
+    for field in schema.get("properties", {}).values():
+        field.pop("title", None)
+    return schema
+
+
+def _flat(name: str) -> str:
+    return name.replace(".", "_")
+
+
+def _plain(tool: Tool) -> dict[str, Any]:
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "effect": str(tool.effect),
+        "retry": str(tool.retry),
+        "arguments": _schema(tool),
+    }
+
+
+def _openai(tool: Tool) -> dict[str, Any]:
+    function = {"name": _flat(tool.name), "description": tool.description, "parameters": _schema(tool)}
+    return {"type": "function", "function": function}
+
+
+def _anthropic(tool: Tool) -> dict[str, Any]:
+    return {"name": _flat(tool.name), "description": tool.description, "input_schema": _schema(tool)}
+
+
+def _mcp(tool: Tool) -> dict[str, Any]:
+    hints = {
+        "readOnlyHint": tool.effect is Effect.READ,
+        "destructiveHint": tool.effect is Effect.WRITE,
+        "idempotentHint": tool.retry is not Retry.NOT_RETRY_SAFE,
+        "openWorldHint": tool.name == "workspace.git_push",
+    }
+    return {
+        "name": _flat(tool.name),
+        "description": tool.description,
+        "inputSchema": _schema(tool),
+        "annotations": hints,
+    }
+
+
+_SHAPES = {
+    ToolFormat.JSON: _plain,
+    ToolFormat.OPENAI: _openai,
+    ToolFormat.ANTHROPIC: _anthropic,
+    ToolFormat.MCP: _mcp,
+}
+
+
+def markdown_page() -> str:
+    """The reference page docs/tools.md, which a test keeps fresh."""
+    parts = ["# Tools\n\nMade by `runner tools --format markdown` from the registry; don't edit it by hand.\n"]
+    for tool in TOOLS.values():
+        parts.append(f"\n## `{tool.name}`\n\n{tool.description}\n\nEffect: {tool.effect}. Retry: {tool.retry_note}.\n")
+        properties = _schema(tool).get("properties", {})
+        if properties:
+            parts.append("\n| field | required | what |\n|---|---|---|\n")
+        for name, field in tool.arguments.model_fields.items():
+            required = "yes" if field.is_required() else "no"
+            parts.append(f"| `{name}` | {required} | {field.description or ''} |\n")
+    return "".join(parts)

@@ -1,0 +1,508 @@
+"""The host's end of the helper: a sandbox's operations over one `ByteStream`.
+
+One request at a time, one write and usually one read for each, no thread. The helper is not trusted: every answer is
+bounded by what was asked for, and an answer that is late, too long or malformed ends the channel. Once it has ended,
+every later call fails at once with the same error, because what a lost helper last did is unknown.
+
+The bounds on time are backstops. The helper keeps the deadlines of searches and programs itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from runner.engine.contract import (
+    ByteStream,
+    FileContent,
+    FileFault,
+    FileRefused,
+    GuestPosture,
+    KilledBy,
+    Listing,
+    ListingEntry,
+    Resolved,
+    Scan,
+    SearchMatch,
+    SearchRequest,
+    SearchResult,
+    SpawnRequest,
+    SpawnResult,
+)
+from runner.engine.frames import BODY_MAX_BYTES, Fields, Frame, FrameDecoder, broken, encode_frame, parse_object
+from runner.engine.helper_answers import (
+    Ending,
+    decode_ending,
+    decode_listing,
+    decode_matches,
+    decode_posture,
+    decode_refusal,
+    decode_resolved,
+    decode_scan,
+)
+from runner.engine.helper_ere import BadPattern, translate_ere
+from runner.model.errors import SandboxLost
+from runner.model.tree import ScanEntry
+
+__all__ = ["HelperChannel"]
+
+PROTOCOL = 1
+FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
+GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
+SCAN_SECONDS = 30.0
+PATH_MAX_CHARS = 5000  # above the kernel's 4096, so that the helper gives the verdict on all that fits a head
+SCAN_MAX_BYTES = 66 * 1024 * 1024  # the helper's 32 MiB for entries, as much for what is gone, and two frames
+STDIN_PIECE_BYTES = 256 * 1024
+DEADLINE_MAX_SECONDS = 7 * 24 * 3600.0
+LINE_MAX_BYTES = 64 * 1024
+
+
+class _Kind(StrEnum):
+    DATA = "data"
+    OUT = "out"
+    WANT = "want"
+    OK = "ok"
+    FAULT = "fault"
+    FAILED = "failed"
+
+
+class HelperChannel:
+    """The operations of a `Sandbox` that the helper carries out. The helper has answered once it is constructed."""
+
+    def __init__(self, stream: ByteStream, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._decoder = FrameDecoder()
+        self._last_id = 0
+        self._running: int | None = None
+        self._midway = False
+        self._lost: SandboxLost | None = None
+        self.ping()
+
+    # --- files
+
+    def ping(self) -> None:
+        """The helper answers and speaks this protocol."""
+        with self._operation():
+            head = self._simple("ping", ".", {}).head
+            head.only(("id", "kind", "protocol"))
+            if head.integer("protocol") != PROTOCOL:
+                broken("it speaks another version")
+
+    def resolve(self, path: str) -> Resolved:
+        """See `Sandbox.resolve`."""
+        with self._operation():
+            return decode_resolved(self._simple("resolve", path, {"path": _sendable(path)}).head)
+
+    def read(self, path: str, *, max_bytes: int) -> FileContent:
+        """See `Sandbox.read`."""
+        with self._operation():
+            request = self._begin("read", {"path": _sendable(path), "max": max_bytes}, b"", FILE_SECONDS)
+            pieces: list[bytes] = []
+            room = max_bytes
+            for frame, last in self._answer(request, path):
+                pieces.append(frame.body)
+                room -= len(frame.body)
+                if room < 0:
+                    broken("more content than was asked for")
+                if last:
+                    break
+            frame.head.only(("id", "kind", "size", "mode"))
+            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            if frame.head.integer("size") != len(data):
+                broken("the content does not have the length that it should have")
+            mode = frame.head.integer("mode", high=0o7777)
+            return FileContent(data, len(data), mode, hashlib.sha256(data).hexdigest())
+
+    def list(self, path: str, *, max_entries: int) -> Listing:
+        """See `Sandbox.list`."""
+        with self._operation():
+            request = self._begin("list", {"path": _sendable(path), "max": max_entries}, b"", FILE_SECONDS)
+            entries: list[ListingEntry] = []
+            for frame, last in self._answer(request, path):
+                entries.extend(decode_listing(frame.body))
+                if len(entries) > max_entries:
+                    broken("more entries than were asked for")
+                if last:
+                    break
+            frame.head.only(("id", "kind", "truncated"))
+            names = [os.fsencode(entry.name) for entry in entries]
+            if any(name >= after for name, after in pairwise(names)):
+                broken("a listing is not sorted")
+            return Listing(tuple(entries), frame.head.boolean("truncated"))
+
+    def write(self, path: str, data: bytes, *, expect: str | None = None) -> None:
+        """See `Sandbox.write`."""
+        with self._operation():
+            fields = {"path": _sendable(path), "size": len(data), "expect": expect}
+            request = self._begin("write", fields, data[:BODY_MAX_BYTES], FILE_SECONDS)
+            for start in range(BODY_MAX_BYTES, len(data), BODY_MAX_BYTES):
+                self._send({"id": request.id, "op": "chunk"}, data[start : start + BODY_MAX_BYTES])
+            self._only_answer(request, path).head.only(("id", "kind"))
+
+    def delete(self, path: str, *, expect: str | None = None) -> None:
+        """See `Sandbox.delete`."""
+        with self._operation():
+            self._simple("delete", path, {"path": _sendable(path), "expect": expect}).head.only(("id", "kind"))
+
+    def search(self, request: SearchRequest) -> SearchResult:
+        """See `Sandbox.search`."""
+        with self._operation():
+            body = _search_body(request)
+            deadline = min(request.deadline_seconds, DEADLINE_MAX_SECONDS)
+            line_max = min(request.max_line_bytes, LINE_MAX_BYTES)
+            fields = {
+                "literal": not request.regex,
+                "ignore_case": request.ignore_case,
+                "max": request.max_results,
+                "line_max": line_max,
+                "deadline_us": _microseconds(deadline),
+            }
+            begun = self._begin("search", fields, body, deadline + GRACE_SECONDS)
+            matches: list[SearchMatch] = []
+            for frame, last in self._answer(begun, "."):
+                matches.extend(decode_matches(frame.body, max_line_bytes=line_max))
+                if len(matches) > request.max_results:
+                    broken("more matches than were asked for")
+                if last:
+                    break
+            frame.head.only(("id", "kind", "truncated", "timed_out"))
+            return SearchResult(tuple(matches), frame.head.boolean("truncated"), frame.head.boolean("timed_out"))
+
+    def scan(self, *, max_entries: int) -> Scan:
+        """See `Sandbox.scan`."""
+        with self._operation():
+            request = self._begin("scan", {"max": max_entries}, b"", SCAN_SECONDS)
+            entries: list[ScanEntry] = []
+            removed: list[str] = []
+            room = SCAN_MAX_BYTES
+            for frame, last in self._answer(request, "."):
+                room -= len(frame.body)
+                if room < 0:
+                    broken("more of a scan than there can be")
+                decode_scan(frame.body, entries, removed)
+                if len(entries) > max_entries:
+                    broken("more entries than were asked for")
+                if last:
+                    break
+            frame.head.only(("id", "kind", "truncated"))
+            return Scan(tuple(entries), tuple(removed), frame.head.boolean("truncated"))
+
+    def guest_posture(self) -> GuestPosture:
+        """See `Sandbox.guest_posture`."""
+        with self._operation():
+            frame = self._simple("posture", ".", {}, with_body=True)
+            frame.head.only(("id", "kind"))
+            return decode_posture(Fields(parse_object(frame.body)))
+
+    # --- programs
+
+    def spawn(self, request: SpawnRequest) -> SpawnResult:
+        """See `Sandbox.spawn`. What `sink` and `stdin` raise is raised again, once the program is gone."""
+        words = _spawn_words(request)
+        if isinstance(words, SpawnResult):
+            return words
+        with self._operation():
+            run = _Run(request)
+            deadline = min(max(request.deadline_seconds, 0.0), DEADLINE_MAX_SECONDS)
+            fields = {
+                "argc": len(request.argv),
+                "cwd": _sendable(request.cwd),
+                "deadline_us": _microseconds(deadline),
+                "cap": request.output_cap_bytes,
+                "kill_at_cap": request.kill_at_cap,
+                "stdin": request.stdin is not None,
+            }
+            begun = self._begin("spawn", fields, words, deadline + GRACE_SECONDS)
+            self._running = begun.id
+            try:
+                while not self._spawn_step(begun, run):
+                    pass
+            finally:
+                self._running = None
+            if run.caller_error is not None:
+                self._midway = False
+                raise run.caller_error
+            return run.result((self._clock() - begun.started) * 1000)
+
+    def cancel(self) -> None:
+        """See `Sandbox.cancel`. Nothing happens when no program runs."""
+        running = self._running
+        if running is None or self._lost is not None:
+            return
+        try:
+            self._send({"id": running, "op": "cancel"})
+        except SandboxLost:
+            return  # the thread that waits for the program finds out by itself
+
+    def close(self) -> None:
+        """The stream is closed, and with it everything that ran inside ends. Never raises; idempotent."""
+        if self._lost is None:
+            self._lost = SandboxLost("the workspace is closed")
+        self._stream.close()
+
+    def _spawn_step(self, begun: _Begun, run: _Run) -> bool:
+        """Takes one frame in. True after the last one."""
+        frame = self._receive(begun)
+        kind = frame.head.word("kind", _Kind)
+        if kind is _Kind.OUT:
+            stream = frame.head.integer("stream", low=1, high=2)
+            frame.head.only(("id", "kind", "stream"))
+            run.count(stream, frame.body)
+            self._for_caller(begun, run, lambda: run.hand_over(stream, frame.body))
+            return False
+        if frame.body:
+            broken("a frame has a body that it should not have")
+        if kind is _Kind.WANT:
+            self._give_stdin(begun, run)
+            return False
+        self._raise_unless_ok(frame, kind, run.request.cwd)
+        run.ending = decode_ending(frame.head, received=run.received, cap=run.request.output_cap_bytes)
+        return True
+
+    def _give_stdin(self, begun: _Begun, run: _Run) -> None:
+        if run.stdin is None:
+            broken("it asks for input that is not there")
+        piece: list[bytes] = []
+        self._for_caller(begun, run, lambda: piece.append(run.next_input()))
+        data = piece[0] if piece else b""
+        self._send({"id": begun.id, "op": "stdin", "eof": not data}, data)
+        if not data:
+            run.stdin = None
+
+    def _for_caller(self, begun: _Begun, run: _Run, act: Callable[[], None]) -> None:
+        """Runs the caller's code; its time does not count, and its failure ends the program and not the channel."""
+        if run.caller_error is not None:
+            return
+        before = self._clock()
+        try:
+            act()
+        except Exception as error:
+            run.caller_error = error
+            self._send({"id": begun.id, "op": "cancel"})
+        begun.deadline += self._clock() - before
+
+    # --- frames
+
+    @contextmanager
+    def _operation(self) -> Iterator[None]:
+        """One operation has the channel; what ends the channel is remembered."""
+        with self._lock:
+            if self._midway and self._lost is None:
+                self._lost = SandboxLost("a call to the workspace was interrupted, what it did is unknown")
+            if self._lost is not None:
+                raise SandboxLost(self._lost.message, hint=self._lost.hint)
+            self._midway = True
+            try:
+                yield
+            except FileRefused:
+                self._midway = False
+                raise
+            except SandboxLost as error:
+                self._lost = error
+                self._stream.close()
+                raise
+            self._midway = False
+
+    def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float) -> _Begun:
+        self._last_id += 1
+        begun = _Begun(self._last_id, self._clock(), seconds)
+        self._send({"id": begun.id, "op": op, **fields}, body)
+        return begun
+
+    def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
+        data = encode_frame(head, body)
+        with self._write_lock:
+            self._stream.write(data)
+
+    def _receive(self, begun: _Begun) -> Frame:
+        """The next frame of the answer, in time."""
+        while (frame := self._decoder.next()) is None:
+            left = begun.deadline - self._clock()
+            try:
+                data = self._stream.read(left) if left > 0 else None
+            except TimeoutError:
+                data = None
+            if data is None:
+                broken("it did not answer in time")
+            if not data:
+                raise SandboxLost("the workspace has ended", hint="It reached its deadline, or ran out of memory.")
+            self._decoder.feed(data)
+        if frame.head.integer("id") != begun.id:
+            broken("an answer to another request")
+        return frame
+
+    def _answer(self, begun: _Begun, path: str) -> Iterator[tuple[Frame, bool]]:
+        """The frames of an answer, and with each whether it is the last."""
+        while True:
+            frame = self._receive(begun)
+            kind = frame.head.word("kind", _Kind)
+            if kind is _Kind.DATA:
+                if not frame.body:
+                    broken("an empty piece")
+                frame.head.only(("id", "kind"))
+                yield frame, False
+                continue
+            self._raise_unless_ok(frame, kind, path)
+            yield frame, True
+
+    def _raise_unless_ok(self, frame: Frame, kind: _Kind, path: str) -> None:
+        if kind is _Kind.FAULT:
+            raise decode_refusal(frame.head, path)
+        if kind is _Kind.FAILED:
+            broken(f"it failed: {frame.head.text('detail')}")
+        if kind is not _Kind.OK:
+            broken("an answer of another kind")
+
+    def _only_answer(self, begun: _Begun, path: str, *, with_body: bool = False) -> Frame:
+        """The answer, where it is one frame."""
+        frame, last = next(self._answer(begun, path))
+        if not last or (frame.body and not with_body):
+            broken("an answer is longer than it should be")
+        return frame
+
+    def _simple(self, op: str, path: str, fields: Mapping[str, Any], *, with_body: bool = False) -> Frame:
+        return self._only_answer(self._begin(op, fields, b"", FILE_SECONDS), path, with_body=with_body)
+
+
+class _Begun:
+    """A request that was sent, and until when its answer may take."""
+
+    __slots__ = ("deadline", "id", "started")
+
+    def __init__(self, request: int, now: float, seconds: float) -> None:
+        self.id = request
+        self.started = now
+        self.deadline = now + seconds
+
+
+class _Run:
+    """What is known of a program while it runs."""
+
+    def __init__(self, request: SpawnRequest) -> None:
+        self.request = request
+        self.stdin = None if request.stdin is None else _pieces(request.stdin)
+        self.ending: Ending | None = None
+        self.caller_error: Exception | None = None
+        self._kept: tuple[list[bytes], list[bytes]] = ([], [])
+        self._received = [0, 0]
+
+    @property
+    def received(self) -> tuple[int, int]:
+        """Bytes of stdout and stderr that came."""
+        return self._received[0], self._received[1]
+
+    def count(self, stream: int, data: bytes) -> None:
+        """Output has come. Raises SandboxLost beyond the cap."""
+        self._received[stream - 1] += len(data)
+        if not data or self._received[stream - 1] > self.request.output_cap_bytes:
+            broken("more output than the cap")
+
+    def hand_over(self, stream: int, data: bytes) -> None:
+        """Output is handed on or kept."""
+        if self.request.sink is not None:
+            self.request.sink("stdout" if stream == 1 else "stderr", data)
+        else:
+            self._kept[stream - 1].append(data)
+
+    def next_input(self) -> bytes:
+        """The next piece of input, empty at its end."""
+        return next(self.stdin, b"") if self.stdin is not None else b""
+
+    def result(self, duration_ms: float) -> SpawnResult:
+        """The contract's words for how it ended."""
+        ending = self.ending
+        if ending is None:
+            raise AssertionError("a program's result is asked for before its end")
+        if not ending.started:
+            return _not_started(self.request, ending.exit or 126, ending.detail, duration_ms)
+        return SpawnResult(
+            exit=ending.exit,
+            stdout=b"".join(self._kept[0]),
+            stderr=b"".join(self._kept[1]),
+            stdout_bytes=ending.stdout_bytes,
+            stderr_bytes=ending.stderr_bytes,
+            truncated=max(ending.stdout_bytes, ending.stderr_bytes) > self.request.output_cap_bytes,
+            timed_out=ending.killed_by is KilledBy.DEADLINE,
+            duration_ms=duration_ms,
+            killed_by=ending.killed_by,
+            survivors_killed=ending.survivors,
+        )
+
+
+def _pieces(chunks: Any) -> Iterator[bytes]:
+    """Input cut into pieces that fit a frame; empty chunks are no end."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), STDIN_PIECE_BYTES):
+            yield bytes(chunk[start : start + STDIN_PIECE_BYTES])
+
+
+def _microseconds(seconds: float) -> int:
+    return max(0, int(seconds * 1_000_000))
+
+
+def _sendable(path: str) -> str:
+    """The path, if it can be a file name at all and fits a head. Raises FileRefused."""
+    if len(path) > PATH_MAX_CHARS:
+        raise FileRefused(FileFault.NAME_TOO_LONG, path[:200])
+    try:
+        path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise FileRefused(FileFault.DENIED, path, "not a file name") from None
+    return path
+
+
+def _search_body(request: SearchRequest) -> bytes:
+    """Pattern and globs, NUL between. Raises FileRefused for what cannot be searched for."""
+    try:
+        pattern = translate_ere(request.pattern) if request.regex else request.pattern
+        if "\n" in pattern or any("\0" in word for word in (pattern, *request.globs)):
+            raise BadPattern("a line holds neither a line end nor NUL")
+        body = "\0".join((pattern, *request.globs)).encode("utf-8")
+        # Each glob becomes two arguments of the search program, and the kernel allows 128 KiB for one of them.
+        if len(body) > 64 * 1024:
+            raise BadPattern("pattern and globs are too long")
+    except ValueError as error:
+        raise FileRefused(FileFault.BAD_PATTERN, ".", str(error)) from None
+    return body
+
+
+def _spawn_words(request: SpawnRequest) -> bytes | SpawnResult:
+    """Arguments and environment, NUL after each; or the answer, where they cannot be handed to any program."""
+    if not request.argv or not request.argv[0]:
+        return _not_started(request, 127, "no program is named", 0.0)
+    words = (*request.argv, *(f"{name}={value}" for name, value in request.env.items()))
+    if any("\0" in word for word in words):
+        return _not_started(request, 126, "an argument or variable holds NUL", 0.0)
+    try:
+        body = b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in words)
+    except UnicodeEncodeError:
+        return _not_started(request, 126, "an argument or variable is not text", 0.0)
+    if len(body) > BODY_MAX_BYTES:
+        return _not_started(request, 126, "the argument list is too long", 0.0)
+    return body
+
+
+def _not_started(request: SpawnRequest, code: int, why: str, duration_ms: float) -> SpawnResult:
+    name = request.argv[0][:200] if request.argv else ""
+    text = f"{name}: {why}\n".encode("utf-8", "replace")
+    return SpawnResult(
+        exit=code,
+        stdout=b"",
+        stderr=text,
+        stdout_bytes=0,
+        stderr_bytes=len(text),
+        truncated=False,
+        timed_out=False,
+        duration_ms=duration_ms,
+        started=False,
+    )

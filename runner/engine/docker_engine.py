@@ -1,0 +1,208 @@
+"""The Docker engine behind the contract. Nothing of Docker's types or errors passes this module.
+
+Creation is one create and one start; if anything fails in between, what was made is removed. Removal is verified by
+asking the engine again until it says that the object is not there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
+
+from runner.engine.contract import EngineInfo, ImageInfo, Sandbox, SandboxInfo, SandboxSpec
+from runner.engine.docker_sandbox import DockerSandbox
+from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_DEADLINE, LABEL_RUN, container_plan
+from runner.model.errors import EngineUnavailable
+
+__all__ = ["DockerEngine", "engine_errors"]
+
+_API_TIMEOUT_SECONDS = 30  # one engine call; a start on a loaded host takes a few seconds
+_REMOVE_SECONDS = 30.0  # the bound of a verified removal
+KEEPER_GRACE_SECONDS = 60
+"""How much longer than the run the container may live: the controller ends the run first, in an orderly way."""
+
+
+class _StillThere(Exception):
+    """Removal is under way; ask again."""
+
+
+@contextlib.contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """Turn whatever the SDK raises into EngineUnavailable that says what was being done.
+
+    Raises:
+        EngineUnavailable: instead of any error of Docker, requests or the socket.
+    """
+    try:
+        yield
+    except (DockerException, requests.exceptions.RequestException, OSError) as error:
+        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+        raise EngineUnavailable(
+            f"the Docker engine failed while {doing}: {reason}",
+            hint="Check it with `runner doctor`; start one with `make engine`.",
+        ) from error
+
+
+class DockerEngine:
+    """`Engine` on a Docker daemon. `environment` gives DOCKER_HOST and its kin; the process environment is not read."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        with engine_errors("connecting"):
+            self._client = docker.from_env(environment=dict(environment), timeout=_API_TIMEOUT_SECONDS)
+
+    def info(self) -> EngineInfo:
+        """What answers, and what it can do.
+
+        Raises:
+            EngineUnavailable: when nothing answers.
+        """
+        with engine_errors("asking for its version"):
+            facts: dict[str, Any] = self._client.api.info()
+            version: dict[str, Any] = self._client.api.version()
+        return EngineInfo(
+            name="docker",
+            version=str(version.get("Version", "")),
+            api_version=str(version.get("ApiVersion", "")),
+            runtimes=tuple(sorted(facts.get("Runtimes") or {})),
+            seccomp=any("seccomp" in option for option in facts.get("SecurityOptions") or ()),
+            cgroup_version=str(facts.get("CgroupVersion", "1")),
+            storage=str(facts.get("Driver", "")),
+        )
+
+    def image(self, reference: str) -> ImageInfo:
+        """The image, which must be present.
+
+        Raises:
+            EngineUnavailable: code `image_missing` when it is not there.
+        """
+        with engine_errors("looking for the image"):
+            try:
+                found = self._client.images.get(reference)
+            except ImageNotFound:
+                raise EngineUnavailable(
+                    f"the image {reference} is not there",
+                    hint="Build it with `make image` (or `runner image build`).",
+                    code="image_missing",
+                ) from None
+        attributes: dict[str, Any] = found.attrs
+        labels = (attributes.get("Config") or {}).get("Labels") or {}
+        return ImageInfo(reference, str(found.id), dict(labels), int(attributes.get("Size", 0)))
+
+    def start(self, spec: SandboxSpec) -> Sandbox:
+        """A fresh hardened sandbox, helper up. On any failure nothing of it is left.
+
+        Raises:
+            EngineUnavailable: when it cannot be started as asked.
+            SandboxLost: when the helper inside does not come up.
+        """
+        info = self.info()
+        if spec.runtime not in info.runtimes:
+            raise EngineUnavailable(
+                f"the engine has no runtime {spec.runtime!r}",
+                hint=f"It has: {', '.join(info.runtimes)}.",
+                code="runtime_missing",
+            )
+        plan = container_plan(spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS)
+        api = self._client.api
+        with engine_errors("creating the workspace container"):
+            created = api.create_container(
+                image=plan.image,
+                command=plan.command,
+                name=plan.name,
+                user=plan.user,
+                labels=plan.labels,
+                hostname="workspace",
+                working_dir="/workspace",
+                environment={},
+                network_disabled=True,
+                host_config=api.create_host_config(**plan.host),
+            )
+        container_id = str(created["Id"])
+        try:
+            with engine_errors("starting the workspace container"):
+                api.start(container_id)
+            return DockerSandbox(api, container_id, self._remove_container)
+        except BaseException:
+            self._remove_container(container_id)
+            raise
+
+    def objects(self) -> list[SandboxInfo]:
+        """Every container, volume and network that carries our labels."""
+        chosen = {"label": LABEL_RUN}
+        with engine_errors("listing what is there"):
+            containers = self._client.api.containers(all=True, filters=chosen)
+            volumes = self._client.api.volumes(filters=chosen).get("Volumes") or []
+            networks = self._client.api.networks(filters=chosen)
+        found = [_info(c["Id"], "container", c.get("Labels"), c.get("State"), c["Names"][0]) for c in containers]
+        found += [_info(v["Name"], "volume", v.get("Labels"), "present", v["Name"]) for v in volumes]
+        found += [_info(n["Id"], "network", n.get("Labels"), "present", n["Name"]) for n in networks]
+        return found
+
+    def remove(self, info: SandboxInfo) -> None:
+        """That object is gone, verified.
+
+        Raises:
+            EngineUnavailable: when it cannot be removed.
+        """
+        if info.kind == "container":
+            self._remove_container(info.id)
+            return
+        remove = self._client.api.remove_volume if info.kind == "volume" else self._client.api.remove_network
+        with engine_errors(f"removing a {info.kind}"), contextlib.suppress(NotFound):
+            remove(info.id)
+
+    def close(self) -> None:
+        """Give back the client's sockets."""
+        self._client.close()
+
+    def _remove_container(self, container_id: str) -> None:
+        with engine_errors("removing the workspace container"):
+            try:
+                self._remove_until_gone(container_id)
+            except _StillThere:
+                raise EngineUnavailable(
+                    f"the container {container_id[:12]} could not be removed within {_REMOVE_SECONDS:.0f} s",
+                    hint="Run `runner gc` once the engine is well again.",
+                    code="teardown_failed",
+                ) from None
+
+    # Removal is idempotent, so it may be asked for again: an engine that is already removing (auto-remove) says 409.
+    @retry(
+        retry=retry_if_exception_type(_StillThere),
+        wait=wait_exponential(multiplier=0.005, max=0.5),
+        stop=stop_after_delay(_REMOVE_SECONDS),
+        reraise=True,
+    )
+    def _remove_until_gone(self, container_id: str) -> None:
+        try:
+            self._client.api.remove_container(container_id, force=True, v=True)
+        except NotFound:
+            return
+        except APIError as error:
+            if error.status_code != requests.codes.conflict:
+                raise
+        try:
+            self._client.api.inspect_container(container_id)
+        except NotFound:
+            return
+        raise _StillThere
+
+
+def _info(identity: str, kind: str, labels: Mapping[str, str] | None, state: str | None, name: str) -> SandboxInfo:
+    marks = labels or {}
+    deadline = marks.get(LABEL_DEADLINE, "")
+    return SandboxInfo(
+        id=identity,
+        kind=kind,
+        run_id=marks.get(LABEL_RUN, ""),
+        controller_id=marks.get(LABEL_CONTROLLER, ""),
+        deadline_unix=int(deadline) if deadline.isdigit() else 0,
+        state=state or "",
+        name=name.lstrip("/"),
+    )

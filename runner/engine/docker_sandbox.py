@@ -1,0 +1,96 @@
+"""One running workspace container: the helper's channel over a held exec, and what the engine says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import docker
+import requests
+from docker.errors import DockerException
+
+from runner.engine.channel import HelperChannel
+from runner.engine.contract import ByteStream, HostPosture
+from runner.engine.docker_stream import DockerStream
+from runner.model.errors import EngineUnavailable
+
+__all__ = ["DockerSandbox"]
+
+_HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.py", "--contained", "/workspace")
+_AGENT = "agent"
+
+
+class DockerSandbox(HelperChannel):
+    """`Sandbox` on a started container. The helper is up when the constructor returns."""
+
+    def __init__(self, api: docker.APIClient, container_id: str, remove: Callable[[str], None]) -> None:
+        self._api = api
+        self._container_id = container_id
+        self._remove = remove
+        super().__init__(self.open_stream(_HELPER, user=_AGENT))
+
+    @property
+    def id(self) -> str:
+        """The container's id."""
+        return self._container_id
+
+    def open_stream(self, argv: Sequence[str], *, user: str) -> ByteStream:
+        """A held exec of `argv` as `user`, without environment and without a terminal.
+
+        Raises:
+            EngineUnavailable: when the engine refuses.
+        """
+        try:
+            created = self._api.exec_create(
+                self._container_id, list(argv), stdin=True, stdout=True, stderr=True, tty=False, user=user, workdir="/"
+            )
+            return DockerStream(self._api.exec_start(created["Id"], socket=True, tty=False))
+        except (DockerException, requests.exceptions.RequestException, OSError) as error:
+            raise EngineUnavailable(
+                f"the engine could not start {argv[-1]} in the workspace: {error}",
+                hint="Check the engine with `runner doctor`.",
+            ) from error
+
+    def host_posture(self) -> HostPosture:
+        """What the engine says it started.
+
+        Raises:
+            EngineUnavailable: when it does not answer.
+        """
+        try:
+            seen: dict[str, Any] = self._api.inspect_container(self._container_id)
+        except (DockerException, requests.exceptions.RequestException, OSError) as error:
+            raise EngineUnavailable(f"the engine does not know the workspace: {error}") from error
+        return _posture(seen["HostConfig"], seen["Config"], seen.get("Mounts") or [])
+
+    def remove(self) -> None:
+        """The container is gone, verified; idempotent.
+
+        Raises:
+            EngineUnavailable: when that cannot be proved.
+        """
+        self.close()
+        self._remove(self._container_id)
+
+
+def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str, Any]]) -> HostPosture:
+    options = [str(option) for option in host.get("SecurityOpt") or ()]
+    bound = [f"{mount.get('Source')}:{mount.get('Destination')}" for mount in mounts if mount.get("Type") != "tmpfs"]
+    return HostPosture(
+        privileged=bool(host.get("Privileged")),
+        capabilities_dropped_all=[str(c).upper() for c in host.get("CapDrop") or ()] == ["ALL"],
+        capabilities_added=tuple(str(c) for c in host.get("CapAdd") or ()),
+        no_new_privileges=any(option.startswith("no-new-privileges") for option in options),
+        seccomp_unconfined="seccomp=unconfined" in options,
+        root_read_only=bool(host.get("ReadonlyRootfs")),
+        network_none=host.get("NetworkMode") == "none",
+        binds=tuple([str(b) for b in host.get("Binds") or ()] + bound),
+        log_driver=str((host.get("LogConfig") or {}).get("Type", "")),
+        user=str(config.get("User", "")),
+        init=bool(host.get("Init")),
+        memory_bytes=int(host.get("Memory") or 0),
+        memory_swap_bytes=int(host.get("MemorySwap") or 0),
+        pids_limit=int(host.get("PidsLimit") or 0),
+        nano_cpus=int(host.get("NanoCpus") or 0),
+        runtime=str(host.get("Runtime", "")),
+    )

@@ -1,0 +1,104 @@
+"""The container of one run, as a pure function of its spec: every hardening flag stands here and nowhere else.
+
+Snapshot-tested. What each flag stops is said beside it. Nothing of the host is mounted: the workspace, the home and the
+temporary folder are tmpfs of the run's own, so that they are bounded in bytes and inodes, hold nothing after the
+container, and need no clean-up of volumes when a controller dies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from runner.engine.contract import SandboxSpec
+
+__all__ = [
+    "AGENT_UID",
+    "KEEPER",
+    "LABEL_CONTROLLER",
+    "LABEL_DEADLINE",
+    "LABEL_RUN",
+    "ContainerPlan",
+    "container_plan",
+]
+
+LABEL_RUN = "runner.run"
+LABEL_CONTROLLER = "runner.controller"
+LABEL_DEADLINE = "runner.deadline"
+
+AGENT_UID = 1000
+KEEPER = "900:900"
+"""The main process runs as another uid than repository code, which therefore cannot signal it."""
+
+MIB = 1024 * 1024
+HOME_MIB = 1024  # package managers' caches during set-up; emptied before the first call
+TMP_MIB = 512
+HOME_INODES = 400_000
+TMP_INODES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPlan:
+    """What the engine is asked for: the config and host config of one container."""
+
+    name: str
+    image: str
+    command: list[str]
+    user: str
+    labels: dict[str, str]
+    host: dict[str, Any]
+
+
+def _tmpfs(size_mib: int, inodes: int, *, uid: int, mode: str) -> str:
+    # nosuid and nodev: a file made here can neither raise privileges nor be a device. exec stays: projects run here.
+    return f"rw,exec,nosuid,nodev,size={size_mib}m,nr_inodes={inodes},mode={mode},uid={uid},gid={uid}"
+
+
+def container_plan(spec: SandboxSpec, *, seconds_to_live: int) -> ContainerPlan:
+    """The plan for `spec`; its main process ends the container after `seconds_to_live` s, with or without us."""
+    limits = spec.limits
+    # The workspace lives in memory, so its bytes are charged to the same cgroup as the processes: the cgroup's bound is
+    # the sum, and a full workspace still leaves `memory_mib` to the programs.
+    memory = (limits.memory_mib + limits.workspace_mib) * MIB
+    host: dict[str, Any] = {
+        "network_mode": "none",  # no interface but loopback, no DNS
+        "cap_drop": ["ALL"],
+        "security_opt": ["no-new-privileges"],  # seccomp: the engine's default profile stays on
+        "read_only": True,
+        "init": True,  # reaps orphans, so that a program's leftovers don't use up the pids limit
+        "privileged": False,
+        "auto_remove": True,  # ends itself when the main process ends, also when the controller is gone
+        "runtime": spec.runtime,
+        "log_config": {"Type": "none"},  # the guest must not fill the host's disk through its output
+        "ipc_mode": "private",
+        "shm_size": 64 * MIB,
+        "mem_limit": memory,
+        "memswap_limit": memory,  # equal to memory: no growth into swap
+        "nano_cpus": int(limits.cpus * 1_000_000_000),
+        "pids_limit": limits.pids,
+        "oom_kill_disable": False,
+        "ulimits": [
+            {"Name": "nofile", "Soft": limits.open_files, "Hard": limits.open_files},
+            {"Name": "core", "Soft": 0, "Hard": 0},
+            {"Name": "fsize", "Soft": limits.file_mib * MIB, "Hard": limits.file_mib * MIB},
+        ],
+        "tmpfs": {
+            "/workspace": _tmpfs(limits.workspace_mib, limits.workspace_inodes, uid=AGENT_UID, mode="0755"),
+            "/home/agent": _tmpfs(HOME_MIB, HOME_INODES, uid=AGENT_UID, mode="0700"),
+            "/tmp": _tmpfs(TMP_MIB, TMP_INODES, uid=0, mode="1777"),  # noqa: S108 - inside the container
+        },
+    }
+    labels = {
+        **spec.labels,
+        LABEL_RUN: spec.run_id,
+        LABEL_CONTROLLER: spec.controller_id,
+        LABEL_DEADLINE: str(spec.deadline_unix),
+    }
+    return ContainerPlan(
+        name=f"runner-{spec.run_id}",
+        image=spec.image,
+        command=["/opt/runner/keeper.sh", str(seconds_to_live)],
+        user=KEEPER,
+        labels=labels,
+        host=host,
+    )

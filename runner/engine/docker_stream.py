@@ -1,0 +1,101 @@
+"""A held exec of a container as a `ByteStream`: the raw attach socket, demultiplexed by us.
+
+The SDK's own reader leaves sockets open and its time-out does not bound an exec, so the socket is taken over here, with
+a time-out on each read and an explicit close of all that belongs to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+from typing import Any
+
+from runner.model.errors import SandboxLost
+
+__all__ = ["DockerStream"]
+
+_HEADER = struct.Struct(">BxxxL")  # the engine's attach format: stream number, three zero bytes, length
+_STDOUT, _STDERR = 1, 2
+_RECV_BYTES = 256 * 1024
+_STDERR_TAIL_BYTES = 4096  # enough for the reason of an early end; the rest is dropped
+_WRITE_TIMEOUT_SECONDS = 30.0
+
+
+class DockerStream:
+    """Both directions of one exec. Standard error of the process is kept as a short tail for diagnosis only."""
+
+    def __init__(self, attached: Any) -> None:
+        # SocketIO of a Unix-socket connection, or the socket itself of a TCP one.
+        self._attached = attached
+        self._socket: socket.socket = getattr(attached, "_sock", attached)
+        self._pending = bytearray()
+        self._frame_left = 0
+        self._frame_stream = _STDOUT
+        self.stderr_tail = b""
+
+    def write(self, data: bytes) -> None:
+        """Send all of `data`.
+
+        Raises:
+            SandboxLost: when the other side is gone or does not read for 30 s.
+        """
+        try:
+            self._socket.settimeout(_WRITE_TIMEOUT_SECONDS)
+            self._socket.sendall(data)
+        except OSError as error:
+            raise SandboxLost("the workspace's stream is closed", hint="The container has ended.") from error
+
+    def read(self, timeout: float) -> bytes:
+        """The next bytes of standard output, `b""` at its end.
+
+        Raises:
+            TimeoutError: when nothing came for `timeout` seconds.
+            SandboxLost: when the engine breaks its own format.
+        """
+        while True:
+            data = self._take()
+            if data:
+                return data
+            if not self._fill(timeout):
+                return b""
+
+    def _fill(self, timeout: float) -> bool:
+        self._socket.settimeout(timeout)
+        try:
+            chunk = self._socket.recv(_RECV_BYTES)
+        except TimeoutError:
+            raise
+        except OSError:
+            return False
+        self._pending += chunk
+        return bool(chunk)
+
+    def _take(self) -> bytes:
+        """Consume what is buffered up to the next piece of standard output, which is returned."""
+        pending = self._pending
+        while pending:
+            if self._frame_left == 0:
+                if len(pending) < _HEADER.size:
+                    return b""
+                self._frame_stream, self._frame_left = _HEADER.unpack_from(pending)
+                if self._frame_stream not in (_STDOUT, _STDERR):
+                    raise SandboxLost("the engine's stream is out of step")
+                del pending[: _HEADER.size]
+                continue
+            piece = bytes(pending[: self._frame_left])
+            del pending[: len(piece)]
+            self._frame_left -= len(piece)
+            if self._frame_stream == _STDOUT and piece:
+                return piece
+            self.stderr_tail = (self.stderr_tail + piece)[-_STDERR_TAIL_BYTES:]
+        return b""
+
+    def close(self) -> None:
+        """Close both directions, and the HTTP response that the socket came from."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        for owner in (self._socket, self._attached, getattr(self._attached, "_response", None)):
+            if owner is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    owner.close()

@@ -1,0 +1,185 @@
+"""One bare mirror per repository, kept between runs: objects and refs of the remote, and nothing of anybody else's.
+
+A mirror is made beside its place and renamed when complete, so a half-made one is never found. Every writer holds the
+mirror's lock. Objects are never pruned: a run that borrows from the mirror needs no lock for that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.gate.address import Address
+from runner.gate.credentials import Credential
+from runner.gate.failures import unavailable
+from runner.gate.host_git import HostGit
+from runner.gate.refs import HEADS, OBJECT_NAME, TAGS, list_refs
+from runner.model.errors import RepositoryUnavailable
+
+__all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", "refresh"]
+
+Progress = Callable[[str], None]
+
+_POLL_SECONDS = 0.1  # how often a waiting run looks whether the lock is free
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """Bounds of one fetch: seconds for each of waiting, listing and transfer, and the size of one pack in MiB."""
+
+    seconds: float = 600.0
+    pack_mib: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteListing:
+    """What the remote says it has: branches and tags by full name, its default branch, and what HEAD is."""
+
+    refs: Mapping[str, str]
+    default_branch: str | None
+    head: str | None
+
+
+def list_remote(git: HostGit, address: Address, credential: Credential | None, limits: FetchLimits) -> RemoteListing:
+    """The remote's own listing.
+
+    Raises:
+        RepositoryUnavailable: it could not be asked.
+    """
+    result = git.run(
+        ["ls-remote", "--symref", *_serving(git, address), "--", address.url],
+        address=address,
+        credential=credential,
+        deadline_seconds=limits.seconds,
+    )
+    if not result.ok:
+        raise unavailable(address, result, "reading")
+    return _parse_listing(result.stdout)
+
+
+def refresh(
+    git: HostGit,
+    mirror: Path,
+    address: Address,
+    credential: Credential | None,
+    listing: RemoteListing,
+    limits: FetchLimits,
+) -> dict[str, str]:
+    """The mirror has the remote's branches and tags, and no others; they are returned. The caller holds the lock.
+
+    Raises:
+        RepositoryUnavailable: the transfer failed. An older mirror is usable as it was, a new one is not there.
+    """
+    if mirror.is_dir():
+        _remove_leftovers(mirror)
+        if list_refs(git, mirror) != listing.refs:
+            _transfer(git, mirror, address, credential, limits)
+        return list_refs(git, mirror)
+    fresh = mirror.with_suffix(".new")
+    shutil.rmtree(fresh, ignore_errors=True)  # a run that was killed may have left it
+    try:
+        git.output(["init", "--quiet", "--bare", "--template=", "--", str(fresh)])
+        _transfer(git, fresh, address, credential, limits)
+        refs = list_refs(git, fresh)
+        fresh.rename(mirror)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    return refs
+
+
+@contextmanager
+def locked(mirror: Path, limits: FetchLimits, progress: Progress) -> Iterator[None]:
+    """Nobody else writes to the mirror meanwhile.
+
+    Raises:
+        RepositoryUnavailable: code `mirror_busy`, when another run held it all the time.
+    """
+    descriptor = os.open(mirror.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        deadline = time.monotonic() + limits.seconds
+        waiting = False
+        while not _try_lock(descriptor):
+            if not waiting:
+                progress("waiting for another run that fetches the same repository")
+                waiting = True
+            if time.monotonic() > deadline:
+                raise RepositoryUnavailable(
+                    "another run keeps this repository's mirror busy", hint="Try again later.", code="mirror_busy"
+                )
+            time.sleep(_POLL_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)  # which also unlocks
+
+
+def _transfer(git: HostGit, mirror: Path, address: Address, credential: Credential | None, limits: FetchLimits) -> None:
+    result = git.run(
+        [
+            "fetch",
+            "--quiet",
+            "--prune",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-recurse-submodules",
+            "--no-auto-maintenance",
+            *_serving(git, address),
+            "--",
+            address.url,
+            f"+{HEADS}*:{HEADS}*",
+            f"+{TAGS}*:{TAGS}*",
+        ],
+        repository=mirror,
+        address=address,
+        credential=credential,
+        deadline_seconds=limits.seconds,
+        max_file_bytes=limits.pack_mib << 20,
+    )
+    if not result.ok:
+        raise unavailable(address, result, "fetching")
+
+
+def _serving(git: HostGit, address: Address) -> list[str]:
+    return [f"--upload-pack={git.serving_command('upload-pack')}"] if address.scheme == "file" else []
+
+
+def _parse_listing(stdout: bytes) -> RemoteListing:
+    refs: dict[str, str] = {}
+    head: str | None = None
+    default: str | None = None
+    for line in stdout.decode("utf-8", "surrogateescape").split("\n"):
+        value, _, name = line.partition("\t")
+        if value.startswith("ref: ") and name == "HEAD":
+            target = value.removeprefix("ref: ")
+            default = target.removeprefix(HEADS) if target.startswith(HEADS) else None
+        elif not OBJECT_NAME.fullmatch(value):
+            continue
+        elif name == "HEAD":
+            head = value
+        elif name.startswith((HEADS, TAGS)) and not name.endswith("^{}"):
+            refs[name] = value
+    return RemoteListing(refs, default, head)
+
+
+def _remove_leftovers(mirror: Path) -> None:
+    """What a killed git left: lock files would refuse every later fetch, unfinished packs only fill the disk."""
+    leftovers = [
+        *mirror.glob("*.lock"),
+        *(mirror / "refs").rglob("*.lock"),
+        *(mirror / "objects" / "pack").glob("tmp_*"),
+    ]
+    for path in leftovers:
+        path.unlink(missing_ok=True)
+
+
+def _try_lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,231 @@
+"""The push: exactly one commit goes to exactly one branch of exactly the recorded remote, or nothing does.
+
+The source is the quarantine, a repository without a remote, a configuration of anybody else's, or a hook. History is
+never rewritten, the remote's default branch is never touched, and whatever the remote answers is reported in its words.
+
+A local remote's own hooks would be programs of the repository running on this host. None is run; a remote that has one
+is refused, since leaving out a check that its owner put there would be wrong as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from runner.gate.address import Address
+from runner.gate.credentials import Credential, CredentialSource
+from runner.gate.failures import one_line, visible
+from runner.gate.fetch import Fetched
+from runner.gate.host_git import GitResult, HostGit
+from runner.gate.mirror import FetchLimits, locked
+from runner.gate.outgoing import Quarantine
+from runner.gate.refs import HEADS, branch_refusal
+from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
+
+__all__ = ["PushOutcome", "PushStatus", "push"]
+
+_PUSH_SECONDS = 300.0
+_MAX_REASON_CHARACTERS = 2000
+_RECEIVING_HOOKS = (
+    "pre-receive",
+    "update",
+    "post-receive",
+    "post-update",
+    "proc-receive",
+    "reference-transaction",
+    "push-to-checkout",
+)
+
+
+class PushStatus(StrEnum):
+    """What became of the push."""
+
+    PUSHED = "pushed"
+    UP_TO_DATE = "up_to_date"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class PushOutcome:
+    """`reason` is git's and the remote's own words, without the credential, several lines at most."""
+
+    status: PushStatus
+    reason: str
+
+    @property
+    def pushed(self) -> bool:
+        """The remote has it now and did not have it before."""
+        return self.status is PushStatus.PUSHED
+
+
+def push(
+    git: HostGit,
+    quarantine: Quarantine,
+    fetched: Fetched,
+    branch: str,
+    *,
+    credential: CredentialSource | None = None,
+    deadline_seconds: float = _PUSH_SECONDS,
+) -> PushOutcome:
+    """The remote's branch is at the quarantine's commit, or the outcome says why not and nothing moved.
+
+    The caller has had every outgoing commit judged; this does not judge them.
+
+    Raises:
+        ToolError: DEFAULT_BRANCH_REFUSED; GIT_PUSH_FAILED for a branch name that is not pushed to, and for a local
+            remote with hooks; PUSH_CREDENTIAL_MISSING when the credential cannot be read.
+    """
+    _require_branch(fetched, branch)
+    _require_no_local_hooks(git, fetched.address)
+    secret = _read(credential) if fetched.address.path is None else None
+    destination = HEADS + branch
+    result = git.run(
+        [
+            "push",
+            "--porcelain",
+            "--no-verify",
+            "--no-follow-tags",
+            "--no-signed",
+            "--no-recurse-submodules",
+            *_serving(git, fetched.address),
+            "--",
+            fetched.address.url,
+            f"{quarantine.commit}:{destination}",
+        ],
+        repository=quarantine.repository,
+        address=fetched.address,
+        credential=secret,
+        deadline_seconds=deadline_seconds,
+    )
+    outcome = _outcome(result, f"{quarantine.commit}:{destination}", secret)
+    if outcome.status is not PushStatus.REFUSED:
+        _remember(git, quarantine, fetched, destination)
+    return outcome
+
+
+def _require_branch(fetched: Fetched, branch: str) -> None:
+    refusal = branch_refusal(branch)
+    if refusal is not None:
+        raise ToolError(
+            ErrorCode.GIT_PUSH_FAILED,
+            f"The branch {visible(branch[:200])} is not pushed: {refusal}.",
+            rule="push.branchName",
+            hint="Give the branch a plain name and push again.",
+        )
+    if branch == fetched.default_branch:
+        raise ToolError(
+            ErrorCode.DEFAULT_BRANCH_REFUSED,
+            f"{branch} is the remote's default branch.",
+            rule="push.defaultBranch",
+            hint="Make a branch of your own and push that.",
+        )
+
+
+def _require_no_local_hooks(git: HostGit, address: Address) -> None:
+    if address.path is None:
+        return
+    folder = _git_folder(Path(address.path))
+    # `core.hooksPath` may be set in the repository's own file or in one that it includes.
+    configured = git.run(["config", "--local", "--includes", "--get", "core.hooksPath"], repository=folder)
+    hooks = folder / (configured.stdout.decode("utf-8", "surrogateescape").rstrip("\n") or "hooks")
+    present = [name for name in _RECEIVING_HOOKS if _is_executable(hooks / name)]
+    if present:
+        raise ToolError(
+            ErrorCode.GIT_PUSH_FAILED,
+            f"The local remote has hooks ({', '.join(present)}), which are not run on this host.",
+            rule="push.localHooks",
+            hint="Serve the repository over https, or use a bare repository without hooks as the remote.",
+        )
+
+
+def _git_folder(path: Path) -> Path:
+    """The folder whose hooks receive a push: of a work tree, the one its `.git` is or names."""
+    inner = path / ".git"
+    if inner.is_dir():
+        return inner
+    if inner.is_file():
+        named = inner.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
+        folder = path / named
+        common = folder / "commondir"
+        return folder / common.read_text(encoding="utf-8").strip() if common.is_file() else folder
+    return path
+
+
+def _is_executable(path: Path) -> bool:
+    try:
+        return path.is_file() and bool(path.stat().st_mode & 0o111)
+    except OSError:
+        return True  # what cannot be looked at is taken for a hook
+
+
+def _read(credential: CredentialSource | None) -> Credential | None:
+    if credential is None:
+        return None
+    try:
+        return credential.read()
+    except RepositoryUnavailable as error:
+        raise ToolError(
+            ErrorCode.PUSH_CREDENTIAL_MISSING, f"{error.message}.", rule="push.credential", hint=error.hint
+        ) from error
+
+
+def _serving(git: HostGit, address: Address) -> list[str]:
+    return [f"--receive-pack={git.serving_command('receive-pack')}"] if address.path is not None else []
+
+
+def _outcome(result: GitResult, refspec: str, secret: Credential | None) -> PushOutcome:
+    """What git reported for the one ref, by its documented flags; no report at all is a refusal."""
+    report = result.stdout.decode("utf-8", "replace")
+    if secret is not None:
+        report = secret.redactor().scrub(report)
+    for line in report.splitlines():
+        flag, _, rest = line.partition("\t")
+        named, _, summary = rest.partition("\t")
+        if named != refspec:
+            continue
+        if result.ok and flag in (" ", "*"):
+            return PushOutcome(PushStatus.PUSHED, visible(summary))
+        if result.ok and flag == "=":
+            return PushOutcome(PushStatus.UP_TO_DATE, visible(summary))
+        return PushOutcome(PushStatus.REFUSED, _reason(summary, result))
+    return PushOutcome(PushStatus.REFUSED, _reason("", result))
+
+
+def _reason(summary: str, result: GitResult) -> str:
+    """Git's summary, and what the remote's programs said."""
+    if result.timed_out:
+        return "the push took longer than its limit"
+    said = [line for line in result.stderr.splitlines() if line.startswith("remote:")]
+    first = summary or one_line(result.stderr) or f"git ended with {result.exit}"
+    return "\n".join(visible(line.rstrip()) for line in (first, *said))[:_MAX_REASON_CHARACTERS]
+
+
+def _remember(git: HostGit, quarantine: Quarantine, fetched: Fetched, destination: str) -> None:
+    """The mirror knows what the remote has now, so that the next push of this run lists only what is new.
+
+    A mirror that cannot be written keeps what it had: the next fetch brings it up to date, and the push has happened.
+    """
+    local = Address(scheme="file", host="file", url=str(quarantine.repository), path=str(quarantine.repository))
+    outgoing = "refs/heads/outgoing"
+    marked = git.run(["update-ref", outgoing, quarantine.commit], repository=quarantine.repository)
+    if not marked.ok:
+        return
+    try:
+        with locked(fetched.mirror, FetchLimits(), lambda _: None):
+            git.run(
+                [
+                    "fetch",
+                    "--quiet",
+                    "--no-tags",
+                    "--no-write-fetch-head",
+                    "--no-auto-maintenance",
+                    "--",
+                    local.url,
+                    f"+{outgoing}:{destination}",
+                ],
+                repository=fetched.mirror,
+                address=local,
+            )
+    except RepositoryUnavailable:
+        return

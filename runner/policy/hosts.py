@@ -1,0 +1,123 @@
+"""How a policy names network destinations and code hosts. Names only: who may really be reached is the proxy's part."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from urllib.parse import urlsplit
+
+__all__ = ["FILE_HOST", "ROLES", "check_address", "check_allow_entry", "check_git_host", "host_of"]
+
+ROLES = ("npm",)
+"""Destinations that are named by what they are for; the host's settings say which host has the role."""
+
+FILE_HOST = "file"
+"""The code host of `file://` addresses and local paths."""
+
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+_HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+_SCP = re.compile(rf"[A-Za-z0-9._-]+@(?P<host>{_LABEL}(?:\.{_LABEL})*):(?!//).+")
+_FORMS = "expected a role (" + ", ".join(ROLES) + "), a host, host:port, or *.host"
+
+
+def check_allow_entry(entry: str) -> None:
+    """Nothing happens when the entry can take effect at the proxy.
+
+    Raises:
+        ValueError: with the reason, in words for the author of the policy.
+    """
+    if entry in ROLES:
+        return
+    if entry.startswith("*."):
+        host = entry.removeprefix("*.")
+        if _HOST.fullmatch(host) is None:
+            raise ValueError(f"is no wildcard of a host; {_FORMS}")
+        if "." not in host:
+            raise ValueError("would open a whole top-level domain; name at least two labels, as in *.example.com")
+    else:
+        host, colon, port = entry.partition(":")
+        _check_host(host)
+        if colon:
+            _check_port(port)
+        elif "." not in host:
+            raise ValueError(f"is no known role, and a host without a dot needs a port; {_FORMS}")
+    if _is_address(host):
+        raise ValueError("is an address; the proxy matches names and refuses addresses, so it would match nothing")
+    if host == "localhost" or host.endswith(".localhost"):
+        raise ValueError("is the host itself, which the proxy always refuses")
+
+
+def check_git_host(host: str) -> None:
+    """Nothing happens when `host` can be a binding's `git.host`.
+
+    Raises:
+        ValueError: with the reason, in words for the author of the policy.
+    """
+    name, colon, port = host.partition(":")
+    _check_host(name)
+    if colon:
+        _check_port(port)
+
+
+def check_address(address: str) -> None:
+    """Nothing happens when a git address can be handed on: no option, no control character, no secret inside.
+
+    Raises:
+        ValueError: with the reason. The address is never repeated, since it may hold a secret.
+    """
+    if not address or address.startswith("-") or not address.isprintable() or " " in address:
+        raise ValueError("is not a git address; expected https://…, ssh://…, file://… or user@host:path")
+    if "::" in address.split("/", 1)[0]:
+        raise ValueError("names a transport helper, which is a program to run; expected https://… or ssh://…")
+    if _url_host(address) is not None and _has_secret(address):
+        raise ValueError("holds a user name and password; a credential is never inline, use `credential`")
+
+
+def host_of(address: str) -> str | None:
+    """The host of an address, with its port when it has one, `file` for local ones; None for a short form."""
+    if address.startswith(("/", "./", "../", "file://")):
+        return FILE_HOST
+    scp = _SCP.fullmatch(address)
+    if scp is not None:
+        return scp["host"]
+    return _url_host(address)
+
+
+def _url_host(address: str) -> str | None:
+    """Host and port of an http, https or ssh address; None when it is none."""
+    try:
+        split = urlsplit(address)
+        host, port = split.hostname, split.port
+    except ValueError:
+        return None
+    if split.scheme not in ("http", "https", "ssh") or not host:
+        return None
+    return host if port is None else f"{host}:{port}"
+
+
+def _has_secret(address: str) -> bool:
+    split = urlsplit(address)
+    # ssh's user is part of the address; in https a lone user name is mostly a token.
+    return split.password is not None or (split.scheme != "ssh" and split.username is not None)
+
+
+def _check_host(host: str) -> None:
+    if len(host) <= 253 and _HOST.fullmatch(host) is not None:
+        return
+    if _HOST.fullmatch(host.lower()) is not None:
+        raise ValueError("is in upper case; write host names in lower case")
+    raise ValueError(f"is no host name; {_FORMS}")
+
+
+def _check_port(port: str) -> None:
+    if not (port.isascii() and port.isdigit() and 1 <= int(port[:6]) <= 65_535 and not port.startswith("0")):
+        raise ValueError("has no valid port; expected 1 to 65535")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        # Forms such as 127.1 or 0x7f.1: the last label of a name is never a number.
+        return host.rsplit(".", 1)[-1].isdigit() or host.rsplit(".", 1)[-1].startswith("0x")
+    return True

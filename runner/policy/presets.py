@@ -1,0 +1,29 @@
+"""The policies that ship: their names, and where their files are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["DEFAULT_PRESET", "preset_names", "preset_path"]
+
+DEFAULT_PRESET = "default"
+"""What a run gets when nobody names a policy."""
+
+_FOLDERS = (
+    Path(__file__).resolve().parents[2] / "policies",  # a checkout
+    Path(__file__).resolve().parent / "_presets",  # an installed package
+)
+
+
+def preset_names() -> tuple[str, ...]:
+    """The names of all presets, sorted."""
+    return tuple(sorted(path.stem for path in _folder().glob("*.yml")))
+
+
+def preset_path(name: str) -> Path | None:
+    """The file of the preset; None when there is none of that name. A name never leads out of the folder."""
+    return _folder() / f"{name}.yml" if name in preset_names() else None
+
+
+def _folder() -> Path:
+    return next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])

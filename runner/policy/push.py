@@ -1,0 +1,122 @@
+"""What may leave: the branch, the size of the push, and the kinds of entries that the policy forbids.
+
+The write policy over the same commits is `changes`' to say. Branch names come from the untrusted side; the default
+branch is the host's own record from the start of the run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode
+from runner.model.tree import TreeChange
+from runner.policy.changes import GITLINK, SYMLINK, Violation
+from runner.policy.document import Push
+from runner.policy.globs import GlobSet, folded
+from runner.policy.paths import shown
+
+__all__ = ["CI_PATTERNS", "decide_branch", "judge_push"]
+
+CI_PATTERNS = (
+    ".github/**",
+    ".gitlab-ci.yml",
+    ".gitlab-ci.yaml",
+    ".gitlab/**",
+    ".circleci/**",
+    ".forgejo/**",
+    ".gitea/**",
+    ".woodpecker/**",
+    ".woodpecker.y*ml",
+    ".drone.y*ml",
+    ".travis.y*ml",
+    ".cirrus.y*ml",
+    ".appveyor.y*ml",
+    "appveyor.y*ml",
+    ".buildkite/**",
+    ".teamcity/**",
+    ".semaphore/**",
+    ".azure-pipelines/**",
+    "azure-pipelines*.y*ml",
+    "bitbucket-pipelines.yml",
+    "buildspec.y*ml",
+    "cloudbuild.y*ml",
+    "Jenkinsfile*",
+)
+"""Files that a CI service of a code host acts on by itself, with credentials that the run must not reach."""
+
+_CI = GlobSet.denying(CI_PATTERNS)
+_MIB = 1_048_576
+
+_REFUSED_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$|^/|^\.|^-|^@$|^$")
+"""What git's check-ref-format refuses, and a leading hyphen, which would be read as an option."""
+
+_MAX_BRANCH_BYTES = 244
+"""A ref's last file name is bounded by NAME_MAX (255); `refs/heads/` takes eleven."""
+
+
+def decide_branch(push: Push, branch: str, default_branch: str) -> Decision:
+    """Whether the current branch may be pushed. A branch that is called like the default one in other case may not."""
+    if _malformed(branch):
+        return Decision.deny(
+            ErrorCode.GIT_PUSH_FAILED,
+            "push.branch.malformed",
+            f"{shown(branch)} is not a branch name that can be pushed.",
+            "Check out a branch with an ordinary name and push that.",
+        )
+    if folded(branch) == folded(default_branch):
+        return Decision.deny(
+            ErrorCode.DEFAULT_BRANCH_REFUSED,
+            "push.branch.default",
+            f"{shown(branch)} is the remote's default branch.",
+            "Make a branch with `git switch -c NAME` and push that.",
+        )
+    if GlobSet.granting(push.branches).match(branch) is None:
+        allowed = ", ".join(shown(pattern) for pattern in push.branches[:8]) or "none"
+        return Decision.deny(
+            ErrorCode.PUSH_POLICY_VIOLATION,
+            "push.branch.none",
+            f"{shown(branch)} is matched by no pattern of push.branches.",
+            f"Branches that may be pushed: {allowed}.",
+        )
+    return Decision.allow("push.branch.allow")
+
+
+def judge_push(push: Push, changes: Sequence[TreeChange], *, commits: int, pack_bytes: int) -> tuple[Violation, ...]:
+    """Everything that the push section refuses in what would leave. `changes` are those of all commits, in order."""
+    violations: list[Violation] = []
+    if commits > push.max_commits:
+        violations.append(
+            _violation("", "push.max-commits", f"{commits} commits; at most {push.max_commits} may leave")
+        )
+    if pack_bytes > push.max_mib * _MIB:
+        violations.append(_violation("", "push.max-size", f"{pack_bytes} bytes; at most {push.max_mib} MiB may leave"))
+    for kind in push.forbid:
+        says, message = _FORBIDDEN[kind]
+        violations += [_violation(change.path, f"push.forbid.{kind}", message) for change in changes if says(change)]
+    return tuple(violations)
+
+
+def _is_ci(change: TreeChange) -> bool:
+    return _CI.match(change.path) is not None
+
+
+_FORBIDDEN: dict[str, tuple[Callable[[TreeChange], bool], str]] = {
+    "symlink": (lambda change: change.new_mode == SYMLINK, "a symbolic link may not leave"),
+    "gitlink": (lambda change: change.new_mode == GITLINK, "a submodule link may not leave"),
+    "ci": (_is_ci, "a CI service would act on this file"),
+}
+
+
+def _malformed(branch: str) -> bool:
+    try:
+        length = len(branch.encode("utf-8"))
+    except UnicodeEncodeError:
+        return True
+    return length > _MAX_BRANCH_BYTES or _REFUSED_IN_REFS.search(branch) is not None
+
+
+def _violation(path: str, rule: str, message: str) -> Violation:
+    subject = f"{shown(path)}: {message}" if path else message
+    return Violation(path, ErrorCode.PUSH_POLICY_VIOLATION, rule, f"{subject}.")

@@ -1,0 +1,235 @@
+"""Package scripts and other shell text, followed to the commands behind them.
+
+A script of the repository may start any program; what it may not do is what no command may: push, skip hooks, run the
+typechecker around the verification task, or execute scratch. Only these four codes come out of this module.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode
+from runner.policy.argv_values import Call, deny_hooks, deny_scratch, deny_typecheck
+from runner.policy.environment_values import judge_variable
+from runner.policy.scratch import inside_workspace, judge_file
+from runner.policy.shell_text import assignment, commands_in
+from runner.policy.typecheck import is_typecheck_module, is_typecheck_program, is_typecheck_script
+
+__all__ = ["SHELLS", "judge_command", "judge_manifest", "judge_script", "judge_shell_line", "program_name", "unwrap"]
+
+SHELLS = frozenset(
+    "sh bash dash ash zsh ksh mksh fish csh tcsh rbash busybox pwsh powershell cmd".split()  # programs that take text to run
+)
+_JUDGED = frozenset({"git", "npm", "pnpm", "node", "mise"})
+_WRAPPERS = frozenset(
+    "env cross-env cross-env-shell dotenv dotenvx exec command builtin time nice nohup sudo xargs timeout stdbuf setsid "
+    "npx pnpx bunx".split()
+)
+_RUNNERS = frozenset({"npm-run-all", "npm-run-all2", "run-s", "run-p"})
+_HOOK_MANAGERS = frozenset({"husky", "lefthook", "pre-commit"})
+_INSTALLERS = frozenset({"npm", "pnpm", "yarn"})
+_CODES = frozenset(
+    {
+        ErrorCode.GIT_PUSH_VIA_RUN_COMMAND,
+        ErrorCode.GIT_HOOKS_SKIP_REFUSED,
+        ErrorCode.DIRECT_TYPECHECK_REFUSED,
+        ErrorCode.SCRATCH_EXECUTION_REFUSED,
+    }
+)
+_NUMBER = re.compile(r"[\d.]+[smhd]?")
+_PLAIN_SELECTOR = re.compile(r"\^?([\w:.-]*?)(?:\.\*)?\$?")
+
+
+def judge_shell_line(call: Call, text: str) -> Decision | None:
+    """Refused when a command of the text would do what no command may."""
+    if call.exhausted:
+        return None
+    for command in commands_in(text):
+        for name, value in command.environment:
+            # Switching hooks off for an install skips none: nothing is committed there.
+            if command.words[:1] and program_name(command.words[0]) in _INSTALLERS:
+                continue
+            refused = _kept(judge_variable(call, name, value))
+            if refused is not None:
+                return refused
+        refused = judge_command(call, command.words)
+        if refused is not None:
+            return refused
+    return None
+
+
+def judge_command(call: Call, words: Sequence[str]) -> Decision | None:
+    """Refused when the command, started by a script or a launcher, would do what no command may."""
+    call.progress.steps += 1
+    if call.exhausted or not words:
+        return None
+    name = program_name(words[0])
+    args = list(words[1:])
+    if is_typecheck_program(words[0]) or ("/" in words[0] and is_typecheck_module(words[0])):
+        return deny_typecheck(call, "typecheck.program", words[0])
+    if name in _JUDGED:
+        return _kept(call.judge(call.deeper(), [name, *args]))
+    if name in _WRAPPERS:
+        return _judge_wrapped(call, words)
+    follow = _FOLLOWED.get(name)
+    if follow is not None:
+        return follow(call.deeper(), args)
+    if name in SHELLS:
+        return _judge_shell(call.deeper(), args)
+    if name in _RUNNERS:
+        return _first(judge_script(call.deeper(), call.cwd, arg) for arg in args if not arg.startswith("-"))
+    if name in _HOOK_MANAGERS and "uninstall" in args:
+        return deny_hooks("git.hooks.manager", f"{name} uninstall")
+    return judge_file(call, words[0], "scratch.program") if "/" in words[0] else None
+
+
+def judge_manifest(call: Call, folder: str) -> Decision | None:
+    """Refused when the package.json that decides what the scripts are was made or changed by this run."""
+    path = inside_workspace(call, posixpath.join(folder, "package.json"))
+    if path is None:
+        return deny_scratch("scratch.package", posixpath.join(folder, "package.json"))
+    if (call.tree.created_by_run(path) or call.tree.changed_by_run(path)) and not call.policy.scratch_allowed(path):
+        return deny_scratch("scratch.package", path)
+    return None
+
+
+def judge_script(call: Call, folder: str, name: str) -> Decision | None:
+    """Refused when the package script `name` of the folder, or what runs before and after it, is."""
+    if is_typecheck_script(name):
+        return deny_typecheck(call, "typecheck.script", f"the package script {name!r}")
+    refused = judge_manifest(call, folder)
+    if refused is not None or call.exhausted:
+        return refused
+    scripts = _scripts_of(call, folder)
+    root = inside_workspace(call, folder) or "."
+    for script in _selected(scripts, name):
+        if (root, script) in call.progress.scripts:
+            continue
+        call.progress.scripts.add((root, script))
+        if is_typecheck_script(script):
+            return deny_typecheck(call, "typecheck.script", f"the package script {script!r}")
+        refused = judge_shell_line(call.deeper(cwd=root), scripts[script])
+        if refused is not None:
+            return refused
+    return None
+
+
+def unwrap(words: Sequence[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Assignments and the command behind programs that only start another: `cross-env A=1 sh` is `sh` with A."""
+    environment: list[tuple[str, str]] = []
+    rest = list(words)
+    while rest and program_name(rest[0]) in _WRAPPERS:
+        rest.pop(0)
+        while rest:
+            pair = assignment(rest[0])
+            if pair is not None:
+                environment.append(pair)
+            elif not rest[0].startswith("-") and not _NUMBER.fullmatch(rest[0]):
+                break
+            rest.pop(0)
+    return environment, rest
+
+
+def program_name(word: str) -> str:
+    """The name that a program goes by, without folder and Windows suffix."""
+    base = posixpath.basename(word)
+    return base.removesuffix(".cmd").removesuffix(".exe")
+
+
+def _kept(decision: Decision | None) -> Decision | None:
+    return decision if decision is not None and decision.code in _CODES else None
+
+
+def _first(found: Iterable[Decision | None]) -> Decision | None:
+    return next((decision for decision in found if decision is not None), None)
+
+
+def _judge_wrapped(call: Call, words: Sequence[str]) -> Decision | None:
+    environment, rest = unwrap(words)
+    refused = _first(_kept(judge_variable(call, name, value)) for name, value in environment)
+    if refused is not None or not rest:
+        return refused
+    if program_name(words[0]) == "cross-env-shell":
+        return judge_shell_line(call.deeper(), " ".join(rest))
+    # A wrapper's option may take a value that looks like the command (`npx -p typescript tsc`).
+    known = next((i for i, word in enumerate(words) if i and _is_known(word)), None)
+    return judge_command(call.deeper(), rest) or (judge_command(call.deeper(), words[known:]) if known else None)
+
+
+def _is_known(word: str) -> bool:
+    return program_name(word) in _JUDGED | SHELLS or is_typecheck_program(word)
+
+
+def _judge_shell(call: Call, args: list[str]) -> Decision | None:
+    for index, arg in enumerate(args):
+        if arg.startswith("-") and not arg.startswith("--") and "c" in arg:
+            return judge_shell_line(call, args[index + 1]) if index + 1 < len(args) else None
+        if not arg.startswith("-"):
+            return judge_file(call, arg, "scratch.shell")
+    return None
+
+
+def _judge_yarn(call: Call, args: list[str]) -> Decision | None:
+    words = [arg for arg in args if not arg.startswith("-")]
+    if words[:1] in (["exec"], ["dlx"]):
+        return judge_command(call, words[1:])
+    names = words[1:] if words[:1] == ["run"] else words
+    return (judge_script(call, call.cwd, names[0]) or judge_command(call, names)) if names else None
+
+
+def _judge_lines(call: Call, args: list[str]) -> Decision | None:
+    for arg in args:
+        script = re.fullmatch(r"(?:npm|pnpm|yarn):(.+)", arg)
+        refused = judge_script(call, call.cwd, script[1]) if script else judge_shell_line(call, arg)
+        if refused is not None:
+            return refused
+    return None
+
+
+def _judge_export(call: Call, args: list[str]) -> Decision | None:
+    pairs = (assignment(arg) for arg in args)
+    return _first(_kept(judge_variable(call, *pair)) for pair in pairs if pair is not None)
+
+
+def _judge_source(call: Call, args: list[str]) -> Decision | None:
+    return judge_file(call, args[0], "scratch.shell") if args else None
+
+
+_FOLLOWED: dict[str, Callable[[Call, list[str]], Decision | None]] = {
+    "yarn": _judge_yarn,
+    "bun": _judge_yarn,
+    "concurrently": _judge_lines,
+    "eval": lambda call, args: judge_shell_line(call, " ".join(args)),
+    "export": _judge_export,
+    "source": _judge_source,
+    ".": _judge_source,
+}
+
+
+def _scripts_of(call: Call, folder: str) -> dict[str, str]:
+    path = inside_workspace(call, posixpath.join(folder, "package.json"))
+    text = None if path is None else call.tree.read_text(path)
+    try:
+        manifest = json.loads(text.removeprefix("\ufeff")) if text is not None else None
+    except (ValueError, RecursionError):
+        return {}
+    scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
+    if not isinstance(scripts, dict):
+        return {}
+    return {name: line for name, line in scripts.items() if isinstance(line, str)}
+
+
+def _selected(scripts: dict[str, str], name: str) -> list[str]:
+    if len(name) > 1 and name.startswith("/") and "/" in name[1:]:
+        # pnpm takes /regex/. A regex of the caller's is never run here: plain text is looked for, anything else
+        # stands for every script.
+        plain = _PLAIN_SELECTOR.fullmatch(name[1 : name.rindex("/")])
+        return [script for script in scripts if plain is None or plain[1] in script]
+    wanted = [f"pre{name}", name, f"post{name}"]
+    if "*" in name:  # npm-run-all takes globs over names
+        return [script for script in scripts if script.startswith(name.split("*")[0])]
+    return [script for script in wanted if script in scripts]

@@ -1,0 +1,46 @@
+"""Host settings: the only module that reads the process environment.
+
+Everything below it is handed what it needs, so that a test, a second door or a server can run several controllers with
+different settings in one process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["DEFAULT_IMAGE", "Settings"]
+
+DEFAULT_IMAGE = "runner-workspace:dev"
+_SYSTEM_CA = Path("/etc/ssl/certs/ca-certificates.crt")
+_DOCKER_KEYS = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the host says. `state_dir` holds mirrors, run records and this controller's identity; owner only."""
+
+    state_dir: Path
+    image: str = DEFAULT_IMAGE
+    ca_file: Path | None = None  # the host's trust store, handed into workspaces that get a network
+    npm_registry: str | None = None  # overrides what the image's npm says its registry is
+    docker: Mapping[str, str] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # for `credential: {env: NAME}` only
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Settings from RUNNER_STATE_DIR, RUNNER_IMAGE, RUNNER_NPM_REGISTRY, SSL_CERT_FILE and DOCKER_*."""
+        env = os.environ if environment is None else environment
+        home = Path(env.get("HOME") or "/")
+        base = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
+        ca = Path(env["SSL_CERT_FILE"]) if env.get("SSL_CERT_FILE") else _SYSTEM_CA
+        return cls(
+            state_dir=Path(env.get("RUNNER_STATE_DIR") or base / "runner"),
+            image=env.get("RUNNER_IMAGE") or DEFAULT_IMAGE,
+            ca_file=ca if ca.is_file() else None,
+            npm_registry=env.get("RUNNER_NPM_REGISTRY") or None,
+            docker={key: env[key] for key in _DOCKER_KEYS if env.get(key)},
+            secrets=dict(env),
+        )

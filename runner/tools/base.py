@@ -1,0 +1,108 @@
+"""What a tool is: its name, its arguments, its effect on the workspace, whether a call may be repeated, its act."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from runner.model.errors import ErrorCode, ToolError
+from runner.policy.budget import Ground
+from runner.tools.workspace import ToolWorkspace
+
+__all__ = ["Arguments", "Effect", "Retry", "Tool", "encode_text", "parse_arguments"]
+
+
+class Arguments(BaseModel):
+    """Arguments of a tool call: strict types, no unknown fields, camelCase as the contract spells them."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Effect(StrEnum):
+    """What a call may do to the workspace."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class Retry(StrEnum):
+    """Whether repeating a call is harmless."""
+
+    SAFE = "safe"
+    IDEMPOTENT = "idempotent"
+    NOT_RETRY_SAFE = "not_retry_safe"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One entry of the registry.
+
+    `first_check` raises the contract's own codes (such as `argv_required`) that win over `invalid_arguments`.
+    `ground` names what a reading call covers, for the exploration budget; None for tools that don't explore.
+    """
+
+    name: str
+    description: str
+    arguments: type[Arguments]
+    effect: Effect
+    retry: Retry
+    retry_note: str
+    act: Callable[[ToolWorkspace, Any], Any]
+    first_check: Callable[[Mapping[str, Any]], None] | None = None
+    ground: Callable[[Any], Ground] | None = None
+
+
+def parse_arguments(tool: Tool, raw: object) -> Arguments:
+    """The validated arguments of a call.
+
+    Raises:
+        ToolError: `invalid_arguments` naming field and reason, or a code of the tool's own that wins over it.
+    """
+    if not isinstance(raw, Mapping):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENTS,
+            f"The arguments of {tool.name} must be a JSON object.",
+            details={"problems": [{"field": "", "reason": "not an object"}]},
+        )
+    if tool.first_check is not None:
+        tool.first_check(raw)
+    try:
+        return tool.arguments.model_validate(dict(raw))
+    except ValidationError as error:
+        raise _invalid(tool, error) from None
+
+
+def _invalid(tool: Tool, error: ValidationError) -> ToolError:
+    # Field and reason only: values are not echoed, they may be large or hostile.
+    problems = [
+        {"field": ".".join(str(part) for part in problem["loc"]), "reason": problem["msg"]}
+        for problem in error.errors(include_url=False, include_input=False, include_context=False)
+    ][:20]
+    said = "; ".join(f"{problem['field']}: {problem['reason']}" for problem in problems)
+    known = ", ".join(field.alias or name for name, field in tool.arguments.model_fields.items())
+    return ToolError(
+        ErrorCode.INVALID_ARGUMENTS,
+        f"{tool.name} got arguments that do not fit: {said}.",
+        hint=f"Its fields are: {known or 'none'}.",
+        details={"problems": problems},
+    )
+
+
+def encode_text(text: str, field: str) -> bytes:
+    """`text` as UTF-8.
+
+    Raises:
+        ToolError: `invalid_arguments` when it holds a lone surrogate, which no file can hold as UTF-8.
+    """
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENTS,
+            f"{field} holds a lone surrogate at character {error.start}, which is not UTF-8.",
+            details={"problems": [{"field": field, "reason": "not UTF-8"}]},
+        ) from None

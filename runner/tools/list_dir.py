@@ -1,0 +1,43 @@
+"""`workspace.list_dir`: the entries of a folder."""
+
+from __future__ import annotations
+
+from posixpath import normpath
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.policy.budget import Ground
+from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.workspace import ToolWorkspace
+
+__all__ = ["TOOL"]
+
+
+class ListDirArguments(Arguments):
+    """Which folder."""
+
+    path: Annotated[str, Field(default=".", description="Folder relative to the workspace root; the root by default.")]
+
+
+def _act(workspace: ToolWorkspace, arguments: ListDirArguments) -> dict[str, Any]:
+    entries, truncated = workspace.list_dir(arguments.path)
+    return {
+        "entries": [{"name": entry.name, "kind": str(entry.kind), "size": entry.size} for entry in entries],
+        "truncated": truncated,
+    }
+
+
+TOOL = Tool(
+    name="workspace.list_dir",
+    description=(
+        "List a folder: name, kind (file, dir, symlink, other) and size of each entry, sorted by name. `.git` is not "
+        "listed. Links are listed as links."
+    ),
+    arguments=ListDirArguments,
+    effect=Effect.READ,
+    retry=Retry.SAFE,
+    retry_note="safe",
+    act=_act,
+    ground=lambda a: Ground.of_folder(normpath(a.path)),
+)

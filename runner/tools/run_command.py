@@ -1,0 +1,48 @@
+"""`workspace.run_command`: run one of the allowed programs, without a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.policy.argv import validate_argv
+from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.workspace import ToolWorkspace
+
+__all__ = ["TOOL"]
+
+
+class RunCommandArguments(Arguments):
+    """The program and its arguments."""
+
+    argv: Annotated[list[str], Field(description="The program's bare name and its arguments; no shell.")]
+
+
+def _first_check(raw: Mapping[str, Any]) -> None:
+    validate_argv(raw.get("argv"))
+
+
+def _act(workspace: ToolWorkspace, arguments: RunCommandArguments) -> dict[str, Any]:
+    outcome = asdict(workspace.command(list(arguments.argv), tool="run_command"))
+    outcome["outside_writes"] = list(outcome["outside_writes"])
+    return outcome
+
+
+TOOL = Tool(
+    name="workspace.run_command",
+    description=(
+        "Run one of the allowed programs (git, pnpm, npm, node, mise by default) with the given arguments in the "
+        "workspace. No shell: operators, globs and variables are not expanded. A non-zero code is a result, not an "
+        "error. Pushing, skipping hooks, running a typechecker directly and running files that this run made outside "
+        "the full-write paths are refused."
+    ),
+    arguments=RunCommandArguments,
+    effect=Effect.WRITE,
+    retry=Retry.NOT_RETRY_SAFE,
+    retry_note="not retry-safe",
+    act=_act,
+    first_check=_first_check,
+)

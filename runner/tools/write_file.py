@@ -1,0 +1,38 @@
+"""`workspace.write_file`: a file has exactly this content."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from runner.tools.base import Arguments, Effect, Retry, Tool, encode_text
+from runner.tools.workspace import ToolWorkspace
+
+__all__ = ["TOOL"]
+
+
+class WriteFileArguments(Arguments):
+    """Where, and what."""
+
+    path: Annotated[str, Field(description="Path relative to the workspace root. Missing folders are made.")]
+    content: Annotated[str, Field(description="The whole new content.")]
+
+
+def _act(workspace: ToolWorkspace, arguments: WriteFileArguments) -> dict[str, Any]:
+    workspace.write(arguments.path, encode_text(arguments.content, "content"))
+    return {"ok": True}
+
+
+TOOL = Tool(
+    name="workspace.write_file",
+    description=(
+        "Create a file or replace its whole content. Missing folders are made; the mode of an existing file is kept. "
+        "Allowed only inside the policy's write globs; a file is never written through a link."
+    ),
+    arguments=WriteFileArguments,
+    effect=Effect.WRITE,
+    retry=Retry.IDEMPOTENT,
+    retry_note="idempotent",
+    act=_act,
+)

@@ -1,0 +1,75 @@
+"""What all tests share: a hermetic environment, and the engine, which is asked for only by tests that need it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from runner.engine.contract import Sandbox, SandboxLimits, SandboxSpec
+from runner.engine.docker_engine import DockerEngine
+from runner.model.errors import RunnerError
+from runner.settings import DEFAULT_IMAGE, Settings
+
+REQUIRE_DOCKER = "RUNNER_REQUIRE_DOCKER"
+"""Set by `make test` and CI: a test that needs Docker and can't have it fails instead of being skipped."""
+
+TEST_LIMITS = SandboxLimits(
+    run_seconds=300,
+    memory_mib=512,
+    cpus=2.0,
+    pids=256,
+    open_files=1024,
+    workspace_mib=256,
+    workspace_inodes=100_000,
+    file_mib=128,
+)
+
+
+@pytest.fixture(autouse=True)
+def _hermetic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No git of the developer's, no state folder of the developer's."""
+    for name in [name for name in os.environ if name.startswith("GIT_") and name != "GIT_SSL_CAINFO"]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("RUNNER_STATE_DIR", str(tmp_path / "runner-state"))
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> Iterator[DockerEngine]:
+    """The engine with the built image; its absence skips the test, or fails it where Docker is required."""
+    try:
+        engine = DockerEngine(Settings.from_environment().docker)
+        engine.image(DEFAULT_IMAGE)
+    except RunnerError as error:
+        reason = f"Docker or the image is not there: {error.message}"
+        if os.environ.get(REQUIRE_DOCKER) == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    yield engine
+    engine.close()
+
+
+def sandbox_spec(name: str, limits: SandboxLimits = TEST_LIMITS) -> SandboxSpec:
+    """A sandbox of the tests' own, so that no sweep of a real controller takes it for its own."""
+    return SandboxSpec(
+        run_id=f"test{name}{os.getpid()}{time.monotonic_ns() % 10**9}",
+        controller_id="tests",
+        image=DEFAULT_IMAGE,
+        limits=limits,
+        deadline_unix=int(time.time()) + limits.run_seconds,
+    )
+
+
+@pytest.fixture
+def docker_sandbox(docker_engine: DockerEngine) -> Iterator[Sandbox]:
+    """A fresh sandbox with an empty workspace, removed afterwards."""
+    sandbox = docker_engine.start(sandbox_spec("box"))
+    try:
+        yield sandbox
+    finally:
+        sandbox.remove()
