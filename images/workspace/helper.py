@@ -47,6 +47,7 @@ import _posixsubprocess
 import _signal  # type: ignore[import-not-found]  # `signal` itself costs 4 ms of enum; typeshed does not know this one
 import errno
 import fcntl
+import gc
 import os
 import resource
 import select
@@ -1243,9 +1244,12 @@ class Scanner:
 
     def run(self) -> None:
         """Everything that changed is in the batch, and the index is new. After a cut walk the index is empty."""
+        # Fifty thousand new objects and no cycle among them: the collector would take a fifth of the time.
+        gc.disable()
         folders = [""]
         while folders and not self.truncated:
             self._folder(folders.pop(), folders)
+        gc.enable()
         if self.truncated:
             STATE.index = {}
             return

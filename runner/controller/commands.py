@@ -21,12 +21,13 @@ __all__ = ["argv_policy", "run"]
 _MAX_REPORTED_WRITES = 50
 
 
-def argv_policy(guards: Guards) -> ArgvPolicy:
-    """The argv rules of the run's policy."""
+def argv_policy(guards: Guards, tree: SandboxTree) -> ArgvPolicy:
+    """The argv rules of the run's policy; paths are judged by where they really lead."""
     return ArgvPolicy(
         bins=frozenset(guards.policy.bins),
         verify_task=guards.policy.verify_task,
-        scratch_allowed=lambda path: executable_scratch(guards.rules, path),
+        scratch_allowed=lambda path: executable_scratch(guards.rules, tree.real_path(path)),
+        created_files=tree.created_files,
     )
 
 
@@ -39,7 +40,7 @@ def run(
         ToolError: when the argv is refused; then no process was started.
     """
     tree = SandboxTree(sandbox, baseline.ledger, git)
-    decision = decide_argv(argv, argv_policy(guards), tree, tool="git" if tool == "git" else "run_command")
+    decision = decide_argv(argv, argv_policy(guards, tree), tree, tool="git" if tool == "git" else "run_command")
     guards.on_decision(decision)
     decision.raise_if_denied()
     limits = guards.policy.limits

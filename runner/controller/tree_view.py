@@ -51,12 +51,18 @@ class SandboxTree:
         found = self._resolve(path)
         if found is None or not found.exists or not self._ledger.existed_at_start(found.path):
             return False
-        if not self._scanned:
-            # What the file tools wrote since the last command is not in the ledger yet.
-            scan = self._sandbox.scan(max_entries=MAX_ENTRIES)
-            self._ledger.apply(scan.entries, scan.removed)
-            self._scanned = True
+        self._bring_ledger_up_to_date()
         return self._ledger.changed_by_run(found.path)
+
+    def real_path(self, path: str) -> str:
+        """Where `path` really leads; the path itself when that cannot be told, so that globs judge what was named."""
+        found = self._resolve(path)
+        return path if found is None else found.path
+
+    def created_files(self) -> tuple[str, ...]:
+        """Every path that the run made and that is there now."""
+        self._bring_ledger_up_to_date()
+        return self._ledger.created()
 
     def git_aliases(self) -> Mapping[str, str]:
         """Aliases as git itself reads them for a command, includes followed."""
@@ -64,6 +70,13 @@ class SandboxTree:
             result = self._git.run("config", "--includes", "-z", "--get-regexp", r"^alias\.")
             self._aliases = _aliases(result.stdout) if result.exit == 0 else {}
         return self._aliases
+
+    def _bring_ledger_up_to_date(self) -> None:
+        """What the file tools wrote since the last command is not in the ledger yet."""
+        if not self._scanned:
+            scan = self._sandbox.scan(max_entries=MAX_ENTRIES)
+            self._ledger.apply(scan.entries, scan.removed)
+            self._scanned = True
 
     def _resolve(self, path: str) -> Resolved | None:
         inside = path

@@ -111,6 +111,8 @@ class EgressProxy:
             self._end()
         else:
             self._thread.join(_JOIN_SECONDS)
+            if self._thread.is_alive():  # stuck in what was injected: the network ends all the same
+                self._pump.close(0.0)
 
     def wake(self) -> None:
         """Make the loop look around now, from any thread."""

@@ -11,7 +11,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -21,10 +21,11 @@ import requests
 from docker.errors import DockerException, ImageNotFound
 
 from runner.engine import image_base, image_sources
+from runner.engine.docker_engine import engine_errors
 from runner.engine.image_sources import Progress, Versions
 from runner.model.errors import EngineUnavailable
 
-__all__ = ["BASE_TAG", "LABEL_BASE", "LABEL_IMAGE", "LABEL_INPUTS", "Base", "ImageBuilder", "engine_errors", "inspect"]
+__all__ = ["BASE_TAG", "LABEL_BASE", "LABEL_IMAGE", "LABEL_INPUTS", "Base", "ImageBuilder", "inspect"]
 
 BASE_TAG = "runner-base:dev"
 LABEL_IMAGE = "runner.image"
@@ -148,19 +149,6 @@ def inspect(client: docker.DockerClient, reference: str) -> dict[str, Any] | Non
         except ImageNotFound:
             return None
     return found
-
-
-@contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
-    """Whatever the SDK raises becomes EngineUnavailable that says what was being done."""
-    try:
-        yield
-    except (DockerException, requests.exceptions.RequestException, OSError) as error:
-        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
-        raise EngineUnavailable(
-            f"the Docker engine failed while {doing}: {reason}",
-            hint="Check it with `runner doctor`; start one with `make engine`.",
-        ) from error
 
 
 def _raise_for_error(message: Mapping[str, Any]) -> None:

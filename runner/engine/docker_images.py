@@ -10,24 +10,25 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import DockerException
+from docker.errors import DockerException, ImageNotFound
 
 from runner.engine import image_sources
 from runner.engine.contract import ImageInfo
+from runner.engine.docker_engine import engine_errors
 from runner.engine.docker_image_build import (
     LABEL_BASE,
     LABEL_IMAGE,
     LABEL_INPUTS,
     ImageBuilder,
-    engine_errors,
     inspect,
 )
+from runner.engine.docker_spec import LABEL_RUN
 from runner.engine.image_sources import IMAGES, Progress, Versions
 from runner.model.errors import EngineUnavailable, UsageError
 
@@ -180,6 +181,24 @@ class DockerImages:
             if tag != "<none>:<none>"
         ]
         return sorted(tagged, key=lambda info: info.reference)
+
+    def remove(self, labels: Sequence[str] = (LABEL_IMAGE, LABEL_PROBE, LABEL_RUN)) -> list[str]:
+        """Containers and then images with any of `labels` are gone; their names and tags. Raises EngineUnavailable."""
+        gone: list[str] = []
+        api = self._client.api
+        with engine_errors("removing what is ours"):
+            for label in labels:
+                for container in api.containers(all=True, filters={"label": label}):
+                    api.remove_container(container["Id"], force=True, v=True)
+                    gone += [name.lstrip("/") for name in container["Names"]]
+            # An image goes after those built on it, and removing one may take its untagged parents along.
+            for label in labels:
+                found = sorted(api.images(filters={"label": label}), key=lambda image: -int(image["Created"]))
+                for image in found:
+                    with contextlib.suppress(ImageNotFound):
+                        api.remove_image(image["Id"], force=True)
+                    gone += [tag for tag in image.get("RepoTags") or () if tag != "<none>:<none>"]
+        return gone
 
     def probe(self, script: str, *, user: str = "", environment: Mapping[str, str] | None = None) -> str:
         """What `script` (for /bin/sh) prints in a throw-away container of the workspace image, caged as runs are.

@@ -121,7 +121,7 @@ END
     ),
     Promise(
         "our-files",
-        "/opt/runner holds our files and no others, byte for byte as in the source, owned by root and writable by nobody.",
+        "/opt/runner holds our files and no others, byte for byte as in the source; only root may write them.",
         """
         cd /opt/runner || exit 0
         sum=$(sha256sum -- * 2>&1)
@@ -166,7 +166,7 @@ END
     Promise(
         "recorded",
         "Its labels say what it was made of, the sources in the tree are those, and build/images.json names its id.",
-        "[ -z \"$STATE\" ] || printf '%s\\n' \"$STATE\"",
+        '[ -z "$STATE" ] || printf \'%s\\n\' "$STATE"',
     ),
 )
 
@@ -183,7 +183,9 @@ def check_promises(images: DockerImages, source: Path = IMAGES) -> list[PromiseR
         output = images.probe(_program(chosen), user="0:0" if as_root else "", environment=environment)
         found |= _sections(output)
     # A probe that printed not even its heading did not run: that is a breach, never a pass.
-    return [PromiseResult(promise, found.get(promise.id, ("the probe did not run to its end",))) for promise in PROMISES]
+    return [
+        PromiseResult(promise, found.get(promise.id, ("the probe did not run to its end",))) for promise in PROMISES
+    ]
 
 
 def _program(promises: list[Promise]) -> str:

@@ -60,6 +60,8 @@ class Address:
 
     def matches_host(self, host: str) -> bool:
         """Whether a binding that names `host` speaks for this address: the same host and port, in any case."""
+        if self.path is not None or host.lower() == LOCAL_HOST:
+            return self.path is not None and host.lower() == LOCAL_HOST
         return _without_default_port(host.lower(), self.scheme) == self.host
 
     @property

@@ -137,7 +137,8 @@ class Credential:
             os.write(writer, f"username={self.user}\npassword={self.token}\n".encode("ascii"))
             os.close(writer)
             # git appends `get`, `store` or `erase`; only `get` reads. The empty value drops every other helper.
-            helper = f'!f() {{ if test "$1" = get; then exec cat <&{reader}; fi; }}; f'
+            # By path, since dash redirects from descriptors of one digit only.
+            helper = f'!f() {{ if test "$1" = get; then exec cat /proc/self/fd/{reader}; fi; }}; f'
             scope = f"credential.{address.scheme}://{address.host}"
             yield Handover(("-c", "credential.helper=", "-c", f"{scope}.helper={helper}"), reader)
         finally:

@@ -34,8 +34,6 @@ _KINDS = (
     _Kind(("Could not resolve host", "Failed to connect", "Couldn't connect", "Connection refused", "Connection reset",
            "Connection timed out", "Empty reply from server", "Network is unreachable"),
           "repository_unreachable", "Check the address and this host's network."),
-    _Kind(("File too large", "signal 25"),
-          "repository_too_large", "The repository's pack is larger than the limit for one fetch."),
     _Kind(("fsck error", "fsckObjects", "index-pack failed", "object corrupt", "invalid index-pack output"),
           "repository_objects_refused", "The repository holds an object that strict checking refuses."),
     _Kind(("Permission denied",),

@@ -26,6 +26,7 @@ __all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", 
 
 Progress = Callable[[str], None]
 
+_SHALLOW = "shallow roots are not allowed to be updated"  # git leaves such refs out and reports success
 _POLL_SECONDS = 0.1  # how often a waiting run looks whether the lock is free
 
 
@@ -140,8 +141,26 @@ def _transfer(git: HostGit, mirror: Path, address: Address, credential: Credenti
         deadline_seconds=limits.seconds,
         max_file_bytes=limits.pack_mib << 20,
     )
+    if not result.ok and _reached_bound(mirror, limits):
+        raise RepositoryUnavailable(
+            f"{address.url} needs a pack of more than {limits.pack_mib} MiB",
+            hint="Raise the limit, or use a smaller repository.",
+            code="repository_too_large",
+        )
     if not result.ok:
         raise unavailable(address, result, "fetching")
+    if _SHALLOW in result.stderr:
+        raise RepositoryUnavailable(
+            f"{address.url} is a shallow clone: a part of its history is missing",
+            hint="Complete it with `git fetch --unshallow`, or name the repository that it was cloned from.",
+            code="repository_shallow",
+        )
+
+
+def _reached_bound(mirror: Path, limits: FetchLimits) -> bool:
+    """Whether the pack being written was cut off at its bound; git itself only says that no pack came out."""
+    bound = limits.pack_mib << 20
+    return any(path.stat().st_size >= bound for path in (mirror / "objects" / "pack").glob("tmp_pack_*"))
 
 
 def _serving(git: HostGit, address: Address) -> list[str]:

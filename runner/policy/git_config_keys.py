@@ -114,7 +114,9 @@ def _judge_program(call: Call, key: str, normal: str, value: str | None) -> Deci
         return None if plain or text in ("never", "user") else named
     if normal == "submodule.update" and (text is None or text.startswith("!")):
         return named
-    if normal in ("remote.url", "remote.pushurl", "submodule.url") and (text is None or text.startswith(("ext::", "fd::"))):
+    if normal in ("remote.url", "remote.pushurl", "submodule.url") and (
+        text is None or text.startswith(("ext::", "fd::"))
+    ):
         return named
     if normal == "core.worktree" and (value is None or inside_workspace(call, value) is None):
         return deny_program("git.config.worktree", f"{key} would leave the workspace")

@@ -71,7 +71,8 @@ GRAMMARS: dict[str, Grammar] = {
         letters="FmcCt",
         glued="Su",
         names=_names(
-            "file author date message reedit-message reuse-message fixup squash trailer template cleanup pathspec-from-file"
+            "file author date message reedit-message reuse-message fixup squash trailer template cleanup "
+            "pathspec-from-file"
         ),
     ),
     "am": Grammar(letters="Cp", glued="S", names=_names("whitespace directory exclude include patch-format")),

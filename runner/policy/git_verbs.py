@@ -129,7 +129,9 @@ def _judge_submodule(call: Call, args: Sequence[str]) -> Decision | None:
 
 def _judge_filter_branch(call: Call, args: Sequence[str]) -> Decision | None:
     for index, word in enumerate(args):
-        if word == "--setup" or (word.startswith("--") and word.endswith("-filter") and word != "--subdirectory-filter"):
+        if word == "--setup" or (
+            word.startswith("--") and word.endswith("-filter") and word != "--subdirectory-filter"
+        ):
             line = args[index + 1] if index + 1 < len(args) else ""
             return judge_shell_line(call, line) or deny_program("git.option.shell", f"{word} is a shell line")
     return None

@@ -1,4 +1,4 @@
-"""Launchers (`npm exec`, `pnpm exec`, `mise x`, `git bisect run`): the program behind them, judged as if run directly."""
+"""Launchers (`npm exec`, `pnpm exec`, `mise x`, `git bisect run`): the program behind them is judged."""
 
 from __future__ import annotations
 

@@ -19,15 +19,22 @@ from runner.policy.scratch import inside_workspace, judge_file
 from runner.policy.shell_text import assignment, commands_in
 from runner.policy.typecheck import is_typecheck_module, is_typecheck_program, is_typecheck_script
 
-__all__ = ["SHELLS", "judge_command", "judge_manifest", "judge_script", "judge_shell_line", "program_name", "unwrap"]
+__all__ = [
+    "SHELLS",
+    "judge_command",
+    "judge_manifest",
+    "judge_script",
+    "judge_shell_line",
+    "program_name",
+    "scripts_of",
+    "unwrap",
+]
 
-SHELLS = frozenset(
-    "sh bash dash ash zsh ksh mksh fish csh tcsh rbash busybox pwsh powershell cmd".split()  # programs that take text to run
-)
+SHELLS = frozenset("sh bash dash ash zsh ksh mksh fish csh tcsh rbash busybox pwsh powershell cmd".split())
 _JUDGED = frozenset({"git", "npm", "pnpm", "node", "mise"})
 _WRAPPERS = frozenset(
-    "env cross-env cross-env-shell dotenv dotenvx exec command builtin time nice nohup sudo xargs timeout stdbuf setsid "
-    "npx pnpx bunx".split()
+    "env cross-env cross-env-shell dotenv dotenvx exec command builtin time nice nohup sudo xargs timeout stdbuf "
+    "setsid npx pnpx bunx".split()
 )
 _RUNNERS = frozenset({"npm-run-all", "npm-run-all2", "run-s", "run-p"})
 _HOOK_MANAGERS = frozenset({"husky", "lefthook", "pre-commit"})
@@ -104,7 +111,7 @@ def judge_script(call: Call, folder: str, name: str) -> Decision | None:
     refused = judge_manifest(call, folder)
     if refused is not None or call.exhausted:
         return refused
-    scripts = _scripts_of(call, folder)
+    scripts = scripts_of(call, folder)
     root = inside_workspace(call, folder) or "."
     for script in _selected(scripts, name):
         if (root, script) in call.progress.scripts:
@@ -210,7 +217,8 @@ _FOLLOWED: dict[str, Callable[[Call, list[str]], Decision | None]] = {
 }
 
 
-def _scripts_of(call: Call, folder: str) -> dict[str, str]:
+def scripts_of(call: Call, folder: str) -> dict[str, str]:
+    """The scripts of the folder's package.json by name; empty where it cannot be read."""
     path = inside_workspace(call, posixpath.join(folder, "package.json"))
     text = None if path is None else call.tree.read_text(path)
     try:

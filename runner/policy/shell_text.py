@@ -12,9 +12,13 @@ from dataclasses import dataclass
 
 __all__ = ["ShellCommand", "assignment", "commands_in"]
 
-_MAX_QUOTED_LENGTH = 16 * 1024  # longer text is split at blanks and operators only: shlex is slow, and no script is so long
+_MAX_QUOTED_LENGTH = (
+    16 * 1024
+)  # longer text is split at blanks and operators only: shlex is slow, and no script is so long
 _OPERATORS = frozenset("();<>|&{}!")
-_KEYWORDS = frozenset({"if", "then", "else", "elif", "do", "while", "until", "time", "exec", "command", "builtin", "nohup"})
+_KEYWORDS = frozenset(
+    {"if", "then", "else", "elif", "do", "while", "until", "time", "exec", "command", "builtin", "nohup"}
+)
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
 _CRUDE = re.compile(r"[\s\"']+")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from runner.policy.argv import split_git_args
+from runner.policy.argv import split_git_args, validate_argv
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
 
@@ -23,7 +23,11 @@ class GitArguments(Arguments):
 
 
 def _first_check(raw: Mapping[str, Any]) -> None:
-    split_git_args(raw.get("args"))
+    args = raw.get("args")
+    if isinstance(args, str):
+        split_git_args(args)
+    else:
+        validate_argv(args)
 
 
 def _act(workspace: ToolWorkspace, arguments: GitArguments) -> dict[str, Any]:

@@ -124,12 +124,12 @@ def make_proxy(
 
 
 @contextmanager
-def real_relay() -> Iterator[tuple[SocketStream, subprocess.Popen[bytes]]]:
-    """The relay as it runs in the workspace, on a port that the kernel picks."""
+def real_relay(port: int = 0) -> Iterator[tuple[SocketStream, subprocess.Popen[bytes]]]:
+    """The relay as it runs in the workspace, on a port that the kernel picks unless one is given."""
     ours, theirs = socket.socketpair()
-    argv = [sys.executable, "-I", "-S", str(RELAY), "--port", "0"]
+    argv = [sys.executable, "-I", "-S", str(RELAY), "--port", str(port)]
     with theirs:
-        process = subprocess.Popen(argv, stdin=theirs.fileno(), stdout=theirs.fileno())
+        process = subprocess.Popen(argv, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=subprocess.DEVNULL)
     try:
         yield SocketStream(ours), process
     finally:

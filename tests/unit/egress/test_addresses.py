@@ -7,7 +7,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from runner.egress.addresses import AddressJudge, decide_address
-from runner.egress.network import is_own_address
+from runner.egress.network import is_own_address, resolve
 from runner.egress.values import IPAddress
 from runner.model.errors import PolicyInvalid
 
@@ -134,3 +134,7 @@ def test_the_kernel_knows_its_own_addresses() -> None:
     assert is_own_address(ip_address("127.0.0.1"))
     assert is_own_address(ip_address("127.9.9.9"))
     assert not is_own_address(ip_address("203.0.113.1"))
+
+
+def test_the_resolver_names_each_address_once() -> None:
+    assert resolve("127.0.0.1", 443) == (ip_address("127.0.0.1"),)  # a numeric name asks no server

@@ -18,6 +18,7 @@ import pytest
 from runner.egress.addresses import AddressJudge
 from runner.egress.proxy import EgressProxy
 from runner.egress.values import EgressLimits, IPAddress, Verdict
+from runner.model.errors import SandboxLost
 from tests.unit.egress.harness import (
     WAIT_SECONDS,
     Audit,
@@ -341,6 +342,47 @@ def test_after_close_the_port_refuses_and_no_thread_or_tunnel_is_left(raw_server
         names = {thread.name for thread in threading.enumerate()}
         assert not names & {"egress-proxy", "egress-read", "egress-write"}
         assert here.proxy.failure is None
+
+
+def test_a_client_that_ends_its_side_first_has_all_its_bytes_delivered(raw_server: RawServer) -> None:
+    target, hello = f"allowed.test:{raw_server.port}", client_hello("allowed.test")
+    with world([target]) as here:
+        _, _, tunnel = connect_through(here.port, target)
+        with tunnel:
+            tunnel.sendall(hello + b"x" * MEGABYTE)
+            tunnel.shutdown(socket.SHUT_WR)
+            assert len(raw_server.received.get(timeout=WAIT_SECONDS)) == len(hello) + MEGABYTE
+            assert read_all(tunnel) == b""
+        assert here.audit.next().ended_by == "closed"
+
+
+def test_a_port_that_other_code_took_first_means_no_network() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as squatter,
+        real_relay(squatter.getsockname()[1]) as (stream, process),
+        make_proxy(stream, Audit(), ["allowed.test"]) as proxy,
+    ):
+        with pytest.raises(SandboxLost):
+            proxy.start()
+        assert process.wait(WAIT_SECONDS) != 0
+
+
+def test_an_audit_that_hangs_does_not_keep_the_network_open() -> None:
+    hanging, reached = threading.Event(), threading.Event()
+
+    def hang(event: object) -> None:
+        reached.set()
+        hanging.wait(WAIT_SECONDS)
+
+    with real_relay() as (stream, process), make_proxy(stream, hang, ["allowed.test"]) as proxy:
+        port = proxy.start()
+        with socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS) as client:
+            client.sendall(b"CONNECT other.test:443 HTTP/1.1\r\n\r\n")
+            assert reached.wait(WAIT_SECONDS)
+            proxy.close()
+            assert process.wait(WAIT_SECONDS) == 0
+        hanging.set()
+    assert is_refused(port)
 
 
 def test_an_audit_that_fails_ends_the_network() -> None:

@@ -35,7 +35,7 @@ def test_output_over_the_bound_ends_the_program() -> None:
 def test_the_deadline_kills_the_program_and_its_children() -> None:
     reader, writer = os.pipe()
     done = run_program(
-        ["/bin/sh", "-c", f"sleep 300 & echo started >&{writer}; wait"],
+        ["/bin/sh", "-c", f"sleep 300 & echo started > /proc/self/fd/{writer}; wait"],
         env=ENV,
         deadline_seconds=0.3,
         max_stdout_bytes=1000,

@@ -1,0 +1,67 @@
+# The door to everything a developer does. Each target may be called again at any time and is quick when there is
+# nothing to do. `make` alone lists them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+BIN := .venv/bin
+
+# For `make engine` only: where an engine that we start listens, where it keeps its data (empty: its own default), and
+# further flags for it. ENGINE_DRY_RUN=1 prints what would be started.
+export ENGINE_SOCKET ?= /var/run/docker.sock
+export ENGINE_DATA_ROOT ?=
+export ENGINE_FLAGS ?=
+export ENGINE_DRY_RUN ?=
+
+# For `make setup` only: the Python to make the virtual environment with (empty: the first one that is new enough).
+export PYTHON ?=
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 12
+
+.PHONY: setup
+setup: ## virtual environment in .venv with everything in requirements.lock
+	@scripts/setup.sh
+
+.PHONY: engine
+engine: setup ## a Docker engine that answers: the running one, or one that is installed and started
+	@scripts/engine.sh
+
+.PHONY: image
+image: setup engine ## the workspace image, rebuilt only when its inputs changed
+	@$(BIN)/runner image build
+
+.PHONY: demo
+demo: setup engine image ## a whole run on a small repository, explained as it goes
+	@$(BIN)/python -m examples.demo
+
+.PHONY: test
+test: setup engine image ## every test; one that needs Docker fails where Docker is missing
+	@RUNNER_REQUIRE_DOCKER=1 $(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+.PHONY: test-unit
+test-unit: setup ## the tests that need neither Docker nor network
+	@$(BIN)/python -m pytest tests/unit tests/property tests/architecture $(PYTEST_FLAGS)
+
+.PHONY: bench
+bench: setup engine image ## measure what the parts cost
+	@$(BIN)/python -m benchmarks
+
+.PHONY: check
+check: setup ## lint, format, types and import directions
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+.PHONY: fmt
+fmt: setup ## format the code, and mend what the linter can
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+
+.PHONY: clean
+clean: ## remove build products, our images and containers, caches and .venv (not the engine, not runs' records)
+	@scripts/clean.sh

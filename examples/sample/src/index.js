@@ -1,0 +1,3 @@
+export { formatRelease } from "./format.js";
+export { parseChangelog } from "./parse.js";
+export { latest, newestFirst, since } from "./select.js";

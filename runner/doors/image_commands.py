@@ -1,0 +1,108 @@
+"""`runner image`: build the workspace image, show it, and prove what it promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from runner.doors import render
+from runner.engine.docker_images import LABEL_BASE, LABEL_INPUTS, LABEL_VERSIONS, DockerImages
+from runner.engine.image_promises import check_promises
+from runner.model.errors import ExitCode
+from runner.settings import Settings
+
+__all__ = ["image_app"]
+
+image_app = typer.Typer(help="Build, list and verify the images that runs start from.", no_args_is_help=True)
+
+Output = Annotated[Literal["table", "json"], typer.Option("-o", "--output", help="How to print it.")]
+
+
+@image_app.command("build")
+def build(
+    ca: Annotated[Path | None, typer.Option(help="PEM file of an authority that the image shall trust.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build everything anew, the base included.")] = False,
+) -> None:
+    """Build the workspace image; nothing happens when it is up to date.
+
+    Example: runner image build
+    """
+    with _images() as images:
+        images.build(ca=ca, force=force, progress=render.progress)
+
+
+@image_app.command("ls")
+def ls(output: Output = "table") -> None:
+    """List the images that are ours, with what they were made of.
+
+    Example: runner image ls -o json
+    """
+    with _images() as images:
+        found = images.present()
+    if output == "json":
+        for info in found:
+            render.json_line(
+                {"image": info.reference, "id": info.id, "bytes": info.size_bytes, "labels": dict(info.labels)}
+            )
+        return
+    rows = [
+        (
+            info.reference,
+            info.id.removeprefix("sha256:")[:12],
+            f"{info.size_bytes / 1e6:.0f} MB",
+            info.labels.get(LABEL_BASE, ""),
+            info.labels.get(LABEL_VERSIONS, "") or info.labels.get(LABEL_INPUTS, "")[:12],
+        )
+        for info in found
+    ]
+    render.table(("image", "id", "size", "base", "versions"), rows)
+
+
+@image_app.command("verify")
+def verify(output: Output = "table") -> None:
+    """Probe every promise of images/README.md on the image that is here; exit 3 when one is broken.
+
+    Example: runner image verify
+    """
+    with _images() as images:
+        results = check_promises(images)
+    if output == "json":
+        for result in results:
+            render.json_line({"promise": result.promise.id, "kept": result.kept, "breaches": list(result.breaches)})
+    else:
+        rows = [
+            (
+                result.promise.id,
+                "pass" if result.kept else "FAIL",
+                "; ".join(result.breaches) or result.promise.sentence,
+            )
+            for result in results
+        ]
+        render.table(("promise", "", "what was found"), rows)
+    if not all(result.kept for result in results):
+        raise typer.Exit(int(ExitCode.ENGINE))
+
+
+@image_app.command("rm")
+def rm() -> None:
+    """Remove our images, and every container of ours, running ones too.
+
+    Example: runner image rm
+    """
+    with _images() as images:
+        for name in images.remove():
+            render.progress(f"removed {name}")
+
+
+@contextmanager
+def _images() -> Iterator[DockerImages]:
+    settings = Settings.from_environment()
+    images = DockerImages(settings.docker, reference=settings.image)
+    try:
+        yield images
+    finally:
+        images.close()

@@ -1,0 +1,134 @@
+"""May this argv run? The argv policy of the preset `default`: what the contract names is refused, the rest runs.
+
+Pure, but for questions to the `TreeView`, asked only where the answer decides. Each program's argv is read as that
+program reads it, launchers and scripts are followed to the command behind them, and every name is judged by the same
+rules wherever it was found. No shell is ever involved; an argv that is allowed is executed as given.
+
+Left to others: finding the program on a fixed PATH outside the workspace, building the environment, and everything
+that an interpreter does by itself (`node -e`), where the container and the gate are the boundary.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode, ToolError
+from runner.model.tree import TreeView
+from runner.policy.argv_values import ArgvPolicy, Call, Phase, Tool, deny_program
+from runner.policy.git_argv import judge_git
+from runner.policy.mise_argv import judge_mise
+from runner.policy.node_argv import judge_node
+from runner.policy.npm_argv import judge_npm
+from runner.policy.pnpm_argv import judge_pnpm
+
+__all__ = ["ArgvPolicy", "decide_argv", "split_git_args", "validate_argv"]
+
+MAX_ELEMENTS = 10_000
+MAX_BYTES = 1024 * 1024  # half of what Linux takes for argv and environment together
+
+_JUDGES: dict[str, Callable[[Call, Sequence[str]], Decision | None]] = {
+    "git": judge_git,
+    "npm": judge_npm,
+    "pnpm": judge_pnpm,
+    "node": judge_node,
+    "mise": judge_mise,
+}
+
+
+def validate_argv(value: object) -> list[str]:
+    """The value as an argv that a program can be given.
+
+    Raises:
+        ToolError: argv_required when it is missing, empty, or not an array of strings; bin_not_allowlisted when the
+            first word can name no program; invalid_arguments when another word cannot be passed on, or it is too big.
+    """
+    if not isinstance(value, list | tuple) or not value:
+        raise _required("argv must be a non-empty array of strings.")
+    if len(value) > MAX_ELEMENTS:
+        raise _invalid(f"argv has more than {MAX_ELEMENTS} elements.")
+    words: list[str] = []
+    size = 0
+    for word in value:
+        if not isinstance(word, str):
+            raise _required("argv must hold strings only.")
+        size += len(word)
+        if size > MAX_BYTES:
+            raise _invalid(f"argv is larger than {MAX_BYTES} bytes.")
+        words.append(word)
+    _check_text(words)
+    return words
+
+
+def split_git_args(args: list[str] | str) -> list[str]:
+    """The arguments of the `git` tool as a list; one string is split by shell quoting rules, without a shell.
+
+    Raises:
+        ToolError: argv_required when there are none; invalid_arguments when quotes are not balanced, or a word
+            cannot be passed on.
+    """
+    if not isinstance(args, str):
+        return validate_argv(args)
+    if len(args) > MAX_BYTES:
+        raise _invalid(f"args is larger than {MAX_BYTES} bytes.")
+    try:
+        words = shlex.split(args)
+    except ValueError as error:
+        raise _invalid(f"args cannot be split: {error}.") from error
+    return validate_argv(words)
+
+
+def decide_argv(
+    argv: Sequence[str], policy: ArgvPolicy, tree: TreeView, *, tool: Tool = "run_command", phase: Phase = "run"
+) -> Decision:
+    """Whether the argv may run, by which rule. For the tool `git`, `argv` has `git` in front.
+
+    In the phase `setup`, the repository's own hooks may be switched on: core.hooksPath set to a folder of the clone.
+
+    Raises:
+        ToolError: as `validate_argv` says.
+    """
+    words = validate_argv(list(argv))
+    if words[0] not in policy.bins:
+        hint = f"Use one of: {', '.join(sorted(policy.bins)) or 'none'}; by bare name, without a path."
+        return deny_program("argv.bin", f"{tool} may not start {words[0][:200]!r}", hint)
+    return _judge(Call(policy, tree, _judge, phase), words) or Decision.allow("argv.default")
+
+
+def _judge(call: Call, words: Sequence[str]) -> Decision | None:
+    call.progress.steps += 1
+    if call.exhausted:
+        return deny_program("argv.depth", "the command leads through too many others")
+    judge = _JUDGES.get(words[0])
+    return judge(call, list(words[1:])) if judge is not None else None
+
+
+def _check_text(words: list[str]) -> None:
+    if "\0" in words[0] or not _encodable(words[0]):
+        raise ToolError(
+            ErrorCode.BIN_NOT_ALLOWLISTED, "Refused by argv.bin: the first word names no program.", rule="argv.bin"
+        )
+    size = 0
+    for position, word in enumerate(words):
+        if "\0" in word or not _encodable(word):
+            raise _invalid(f"argv[{position}] holds a NUL or a lone surrogate; no program can be given it.")
+        size += len(word.encode())
+    if size > MAX_BYTES:
+        raise _invalid(f"argv is larger than {MAX_BYTES} bytes.")
+
+
+def _encodable(word: str) -> bool:
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _required(message: str) -> ToolError:
+    return ToolError(ErrorCode.ARGV_REQUIRED, message, rule="argv.required")
+
+
+def _invalid(message: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENTS, message, rule="argv.form")

@@ -1,0 +1,144 @@
+"""mise's argv. `mise run <task>` is never refused as a typecheck: it is the way that the refusals point to."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from runner.model.decision import Decision
+from runner.policy.argv_values import Call, deny_program, deny_scratch
+from runner.policy.environment_values import judge_variable
+from runner.policy.launchers import judge_shell_option, judge_target
+from runner.policy.package_settings import judge_setting_files
+from runner.policy.scratch import inside_workspace, judge_loaded
+from runner.policy.shell_text import assignment
+
+__all__ = ["judge_mise"]
+
+_VALUED = frozenset({"-C", "--cd", "-E", "--env", "-P", "--profile", "-j", "--jobs", "--output", "--log-level"})
+_CONFIGS = (
+    *("mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", "mise/config.toml"),
+    *(".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml"),
+)
+_TASK_FOLDERS = ("mise-tasks", ".mise-tasks", "mise/tasks", ".mise/tasks", ".config/mise/tasks")
+_EXEC = frozenset({"x", "exec"})
+_RUN = frozenset({"run", "r", "watch", "w"})
+_TASKS = frozenset({"tasks", "task", "t"})
+_REFUSED = {
+    "en": "starts a shell",
+    "use": "fetches a tool and changes the tool list",
+    "u": "fetches a tool and changes the tool list",
+    "edit": "opens an editor",
+    "plugins": "fetches code and runs it",
+    "plugin": "fetches code and runs it",
+    "p": "fetches code and runs it",
+    "tool-stub": "runs a program that a file names",
+    "self-update": "replaces mise",
+}
+_READS_PLUGINS = frozenset({"ls", "list", "ls-remote", "list-remote"})
+_GUARDED_SETTINGS = ("paranoid", "trusted_config_paths", "default_inline_shell_args", "default_file_shell_args")
+
+
+def judge_mise(call: Call, words: Sequence[str]) -> Decision | None:
+    """Refused when mise would start what the policy does not allow, or trust what the run has made."""
+    options, rest = _split(list(words))
+    folder = next((value for name, value in reversed(options) if name in ("-C", "--cd")), ".") or "."
+    root = inside_workspace(call, folder)
+    if root is None:
+        return deny_scratch("scratch.settings", folder)
+    inner = call.deeper(cwd=root)
+    refused = _judge_verb(inner, rest[0], rest[1:]) if rest else None
+    return refused or judge_setting_files(call, [".", folder], _CONFIGS)
+
+
+def _split(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
+    """Options before the first other word, and everything from it on."""
+    options: list[tuple[str, str]] = []
+    index = 0
+    while index < len(words) and words[index].startswith("-") and words[index] != "--":
+        word = words[index]
+        index += 1
+        name, equals, value = word.partition("=")
+        if not equals and not word.startswith("--") and len(word) > 2 and word[:2] in _VALUED:
+            name, value = word[:2], word[2:]
+        elif name in _VALUED and not equals and index < len(words):
+            value = words[index]
+            index += 1
+        options.append((name, value))
+    return options, words[index:]
+
+
+def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
+    if verb in _EXEC:
+        return _judge_exec(call, args)
+    if verb in _TASKS:
+        if args[:1] == ["edit"]:
+            return deny_program("launcher.program", "mise tasks edit opens an editor")
+        return _judge_run(call, args[1:]) if args[:1] in (["run"], ["r"]) else None
+    if verb in ("plugins", "plugin", "p") and (not args or args[0] in _READS_PLUGINS or args[0].startswith("-")):
+        return None
+    if verb in _REFUSED:
+        return deny_program("launcher.program", f"mise {verb} {_REFUSED[verb]}")
+    if verb == "trust":
+        return _judge_trust(call, args)
+    if verb == "set":
+        found = (judge_variable(call, *pair) for word in args if (pair := assignment(word)) is not None)
+        return next((refused for refused in found if refused is not None), None)
+    if verb in ("settings", "config", "cfg"):
+        return _judge_settings(args)
+    return _judge_run(call, args if verb in _RUN else [verb, *args])
+
+
+def _judge_exec(call: Call, args: list[str]) -> Decision | None:
+    if "--" in args:
+        before, target = args[: args.index("--")], args[args.index("--") + 1 :]
+    else:
+        before, target = args, []
+    for index, word in enumerate(before):
+        if word in ("-c", "--command"):
+            return judge_shell_option(call, f"mise exec {word}", " ".join(before[index + 1 : index + 2]))
+        if word.startswith("--command=") or (word.startswith("-c") and word != "-c"):
+            return judge_shell_option(call, "mise exec --command", word.partition("=")[2] or word[2:])
+        folder = before[index + 1] if word in ("-C", "--cd") and index + 1 < len(before) else None
+        root = None if folder is None else inside_workspace(call, folder)
+        call = call if root is None else call.deeper(cwd=root)
+    if not target:
+        # Without `--`, mise takes tool names first and the rest as the program.
+        target = [word for word in before if not word.startswith("-") and "@" not in word]
+    return judge_target(call, target, "mise exec")
+
+
+def _judge_run(call: Call, args: list[str]) -> Decision | None:
+    """Tasks run; only a shell given by option, and a task file that this run made, do not."""
+    for index, word in enumerate(args):
+        if not word.startswith("-"):
+            break
+        if word in ("-s", "--shell") or word.startswith("--shell="):
+            line = word.partition("=")[2] or " ".join(args[index + 1 : index + 2])
+            return judge_shell_option(call, "mise run --shell", line)
+    for task in args:
+        if task.startswith("-"):
+            continue
+        name = task.replace(":", "/")
+        for folder in _TASK_FOLDERS:
+            path = posixpath.normpath(posixpath.join(call.cwd, folder, name))
+            inside = None if path.startswith("..") else path
+            refused = judge_loaded(call, inside, "scratch.task") if inside is not None else None
+            if refused is not None:
+                return refused
+        break
+    return None
+
+
+def _judge_trust(call: Call, args: list[str]) -> Decision | None:
+    if call.phase == "setup" or args[:1] in (["--show"], ["--untrust"]):
+        return None  # at set-up the config is the base commit's
+    return deny_program("mise.trust", "mise trust would trust a config as the run left it")
+
+
+def _judge_settings(args: list[str]) -> Decision | None:
+    sets = args[:1] in (["set"], ["add"], ["unset"]) or any("=" in word for word in args) or len(args) == 2
+    named = next((word for word in args if any(key in word for key in _GUARDED_SETTINGS)), None)
+    if sets and named is not None and args[:1] != ["get"]:
+        return deny_program("mise.setting", f"the mise setting {named!r} decides what is trusted or started")
+    return None

@@ -1,0 +1,200 @@
+"""npm's argv: launchers, scripts and settings. Commands may be abbreviated; options may stand anywhere."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from runner.model.decision import Decision
+from runner.policy.argv_values import Call, deny_program, deny_scratch
+from runner.policy.launchers import judge_shell_option, judge_target
+from runner.policy.nopt import Dialect, Given, read_options
+from runner.policy.package_settings import judge_setting_files, judge_settings
+from runner.policy.scratch import inside_workspace
+from runner.policy.scripts import judge_script
+
+__all__ = ["judge_npm", "npm_command"]
+
+_VALUED = """
+_auth access allow-directory allow-file allow-git allow-remote also audit-level auth-type before browser ca cache
+cache-max cache-min cafile call cert cidr cpu depth diff diff-dst-prefix diff-src-prefix diff-unified editor
+expect-result-count expires fetch-retries fetch-retry-factor fetch-retry-maxtimeout fetch-retry-mintimeout
+fetch-timeout git globalconfig heading https-proxy include init-author-email init-author-name init-author-url
+init-license init-module init-type init-version init.author.email init.author.name init.author.url init.license
+init.module init.version install-strategy key libc local-address location lockfile-version loglevel logs-dir logs-max
+maxsockets message min-release-age name node-gyp node-options noproxy omit only os otp pack-destination package
+prefix preid provenance-file proxy python registry replace-registry-host save-prefix sbom-format sbom-type scope
+script-shell searchexclude searchlimit searchopts searchstaleness shell tag tag-version-prefix umask user-agent
+userconfig viewer which workspace
+"""
+_BOOLEANS = """
+all allow-same-version audit bin-links color commit-hooks description dev diff-ignore-all-space diff-name-only
+diff-no-prefix diff-text dry-run engine-strict expect-results force foreground-scripts format-package-lock fund
+git-tag-version global global-style if-present ignore-scripts include-staged include-workspace-root
+include-attestations init-private install-links json legacy-bundling legacy-peer-deps link long offline optional
+package-lock package-lock-only parseable prefer-dedupe prefer-offline prefer-online production progress provenance
+read-only rebuild-bundle save save-bundle save-dev save-exact save-optional save-peer save-prod shrinkwrap
+sign-git-commit sign-git-tag strict-peer-deps strict-ssl timing unicode update-notifier usage version versions
+workspaces workspaces-update yes
+"""
+_SHORTHANDS: dict[str, tuple[str, ...]] = {
+    "enjoy-by": ("before",),
+    "d": ("loglevel", "info"),
+    "dd": ("loglevel", "verbose"),
+    "ddd": ("loglevel", "silly"),
+    "quiet": ("loglevel", "warn"),
+    "q": ("loglevel", "warn"),
+    "s": ("loglevel", "silent"),
+    "silent": ("loglevel", "silent"),
+    "verbose": ("loglevel", "verbose"),
+    "desc": ("description",),
+    "help": ("usage",),
+    "local": ("no-global",),
+    "n": ("no-yes",),
+    "no": ("no-yes",),
+    "porcelain": ("parseable",),
+    "readonly": ("read-only",),
+    "reg": ("registry",),
+    "iwr": ("include-workspace-root",),
+    "ws": ("workspaces",),
+    **{
+        letter: (name,)
+        for letter, name in zip(
+            "acfgLlmpC", "all call force global location long message parseable prefix".split(), strict=True
+        )
+    },
+    **{
+        letter: (name,)
+        for letter, name in zip(
+            "SBDEOP", "save save-bundle save-dev save-exact save-optional save-prod".split(), strict=True
+        )
+    },
+    **{
+        letter: (name,)
+        for letter, name in zip("?Hhvwy", "usage usage usage version workspace yes".split(), strict=True)
+    },
+}
+_DIALECT = Dialect(frozenset(_VALUED.split()), frozenset(_BOOLEANS.split()), _SHORTHANDS)
+
+_COMMANDS = frozenset(
+    """
+    access adduser approve-scripts audit bugs cache ci completion config dedupe deny-scripts deprecate diff dist-tag
+    docs doctor edit exec explain explore find-dupes fund get help help-search init install install-ci-test
+    install-scripts install-test link ll login logout ls org outdated owner pack ping pkg prefix profile prune publish
+    query rebuild repo restart root run sbom search set shrinkwrap stage star stars start stop team test token trust
+    undeprecate uninstall unpublish unstar update version view whoami
+    """.split()
+)
+_ALIASES = {
+    "create": "init",
+    "innit": "init",
+    "x": "exec",
+    "run-script": "run",
+    "rum": "run",
+    "urn": "run",
+    "c": "config",
+    "tst": "test",
+    "t": "test",
+    "it": "install-test",
+    "cit": "install-ci-test",
+    "sit": "install-ci-test",
+    "clean-install-test": "install-ci-test",
+    "verison": "version",
+    **dict.fromkeys("add i in ins inst insta instal isnt isnta isntal isntall".split(), "install"),
+    **dict.fromkeys("clean-install ic install-clean isntall-clean".split(), "ci"),
+    **dict.fromkeys("unlink remove rm r un".split(), "uninstall"),
+    **{"author": "owner", "home": "docs", "issues": "bugs", "info": "view", "show": "view", "find": "search"},
+    **{"rb": "rebuild", "list": "ls", "ln": "link", "u": "update", "up": "update", "s": "search", "se": "search"},
+    **{"ddp": "dedupe", "v": "view", "why": "explain", "la": "ll", "hlep": "help", "dist-tags": "dist-tag"},
+    **{"upgrade": "update", "udpate": "update", "ogr": "org", "add-user": "adduser"},
+}
+_SCRIPTS = {
+    "test": ("test",),
+    "start": ("start",),
+    "stop": ("stop",),
+    "restart": ("stop", "start", "restart"),
+    "install-test": ("test",),
+    "install-ci-test": ("test",),
+    "version": ("version",),  # a release script may push
+}
+
+
+def npm_command(word: str) -> str:
+    """The command that npm takes `word` for: exact, alias, or an abbreviation that fits one of them."""
+    plain = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in word)
+    if plain in _COMMANDS:
+        return plain
+    if plain in _ALIASES:
+        return _ALIASES[plain]
+    fitting = {name for name in (*_COMMANDS, *_ALIASES) if plain and name.startswith(plain)}
+    if len(fitting) != 1:
+        return plain
+    name = fitting.pop()
+    return _ALIASES.get(name, name)
+
+
+def judge_npm(call: Call, words: Sequence[str]) -> Decision | None:
+    """Refused when npm would start what the policy does not allow, or be set up to do so later."""
+    given = read_options(list(words), _DIALECT)
+    everything = given.words + given.verbatim
+    if not everything:
+        return judge_settings(call, given.options, "npm")
+    command, args = npm_command(everything[0]), everything[1:]
+    folder = (given.values("prefix") or ["."])[-1] or "."
+    if inside_workspace(call, folder) is None and command in ("run", *_SCRIPTS):
+        return deny_scratch("scratch.package", folder)
+    refused = _judge_command(call, command, args, folder, given)
+    if refused is not None:
+        return refused
+    return judge_settings(call, given.options, "npm") or judge_setting_files(call, [".", folder], [".npmrc"])
+
+
+def _judge_command(call: Call, command: str, args: list[str], folder: str, given: Given) -> Decision | None:
+    if command == "exec":
+        return _judge_exec(call, args, given)
+    if command == "run":
+        return _judge_run(call, args[0], folder, given) if args else None
+    if command in _SCRIPTS:
+        found = (_judge_run(call, name, folder, given) for name in _SCRIPTS[command])
+        return next((refused for refused in found if refused is not None), None)
+    if command == "init" and args:
+        return deny_program("launcher.fetch", f"npm init {args[0]} fetches a program and runs it")
+    if command == "edit":
+        return deny_program("launcher.program", "npm edit opens an editor")
+    if command == "explore":
+        return judge_target(call, args[1:], "npm explore")
+    if command in ("config", "set"):
+        return _judge_config(call, args if command == "config" else ["set", *args])
+    return None
+
+
+def _judge_exec(call: Call, args: list[str], given: Given) -> Decision | None:
+    lines = given.values("call")
+    if lines:
+        return judge_shell_option(call, "npm exec --call", lines[-1])
+    refused = judge_target(call, args, "npm exec")
+    if refused is None and given.values("package"):
+        return deny_program("launcher.fetch", "npm exec --package fetches a program and runs it")
+    return refused
+
+
+def _judge_run(call: Call, name: str, folder: str, given: Given) -> Decision | None:
+    refused = judge_script(call, folder, name)
+    for workspace in given.values("workspace"):
+        path = posixpath.join(folder, workspace)
+        if refused is None and inside_workspace(call, path) is not None:
+            refused = judge_script(call, path, name)
+    return refused
+
+
+def _judge_config(call: Call, args: list[str]) -> Decision | None:
+    if args[:1] == ["edit"]:
+        return deny_program("launcher.program", "npm config edit opens an editor", "Set one key at a time.")
+    if args[:1] not in (["set"], ["delete"]):
+        return None
+    pairs = args[1:]
+    if args[0] == "set" and len(pairs) == 2 and "=" not in pairs[0]:
+        settings = [(pairs[0], pairs[1])]
+    else:
+        settings = [(name, value) for name, _, value in (pair.partition("=") for pair in pairs)]
+    return judge_settings(call, settings, "npm config set")

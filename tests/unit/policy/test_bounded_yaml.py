@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from runner.policy.bounded_yaml import YamlRefused, read_yaml
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a: 1", {"a": 1}),
+        ("a: off\nb: yes\nc: no\nd: on", {"a": "off", "b": "yes", "c": "no", "d": "on"}),
+        ("a: true\nb: false\nc: null\nd: ~\ne:", {"a": True, "b": False, "c": None, "d": None, "e": None}),
+        ("a: '1'\nb: \"true\"", {"a": "1", "b": "true"}),
+        (
+            "a: 1.5\nb: 010\nc: 1_000\nd: 0x10\ne: 2024-01-01",
+            {"a": 1.5, "b": "010", "c": "1_000", "d": "0x10", "e": "2024-01-01"},
+        ),
+        ("a: .inf\nb: .nan\nc: 1e999", {"a": ".inf", "b": ".nan", "c": "1e999"}),
+        ("a: [x, {y: z}]", {"a": ["x", {"y": "z"}]}),
+        ("\ufeffa: 1", {"a": 1}),
+        ("on: 1\n2: x", {"on": 1, "2": "x"}),
+        ("- a", ["a"]),
+        ('{"a": [1, null]}', {"a": [1, None]}),
+    ],
+)
+def test_plain_data_is_read_as_yaml_1_2_reads_it(text: str, data: object) -> None:
+    assert read_yaml(text.encode()).data == data
+
+
+def test_every_value_has_its_line() -> None:
+    lines = read_yaml(b"a:\n  - x\n  - y: 1\n    z: 2\n").lines
+    assert lines[("a",)] == 1
+    assert lines[("a", 0)] == 2
+    assert lines[("a", 1, "z")] == 4
+
+
+BILLION_LAUGHS = "\n".join(["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40)])
+
+HOSTILE = {
+    "billion laughs": BILLION_LAUGHS,
+    "an anchor": "a: &x 1",
+    "an alias": "a: *x",
+    "a merge": "a: &x {b: 1}\nc:\n  <<: *x",
+    "a python object": "a: !!python/object/apply:os.system [id]",
+    "a tag": "a: !x 1",
+    "a tag on a list": "a: !!set [x]",
+    "a standard tag": "a: !!str 1",
+    "a directive": "%TAG ! x\n---\na: 1",
+    "two documents": "a: 1\n---\nb: 2",
+    "nothing": "",
+    "only a comment": "# x\n",
+    "a key twice": "a: 1\na: 2",
+    "a key twice, deep": "a:\n  b: 1\n  'b': 2",
+    "a list as a key": "[a]: 1",
+    "a mapping as a key": "{a: b}: 1",
+    "deep nesting": "[" * 5000,
+    "deep blocks": "".join(" " * n + f"k{n}:\n" for n in range(50)),
+    "many values": "[" + "1," * 30_000 + "]",
+    "a tab": "a:\n\tb: 1",
+    "an open quote": 'a: "b',
+    "an open brace": "a: {b",
+    "a NUL escape": 'a: "\\0"',
+    "a lone surrogate": 'a: "\\ud800"',
+    "an escape beyond unicode": 'a: "\\UFFFFFFFF"',
+    "a control character": "a: \x01",
+}
+
+
+@pytest.mark.parametrize("flaw", HOSTILE)
+def test_hostile_yaml_is_refused_quickly_with_a_line(flaw: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(YamlRefused) as caught:
+        read_yaml(HOSTILE[flaw].encode())
+    assert caught.value.line >= 1
+    assert time.process_time() - begin < 5  # generous: with coverage on a busy core; an expanding bomb never ends
+
+
+def test_text_that_is_not_utf8_is_refused_with_its_line() -> None:
+    with pytest.raises(YamlRefused) as caught:
+        read_yaml(b"a: 1\nb: \xff\n")
+    assert caught.value.line == 2
+
+
+@pytest.mark.parametrize("content", [b"- a\n" * 100_000, b"#" * 1_048_577])
+def test_what_is_too_big_is_refused_before_it_is_parsed(content: bytes) -> None:
+    begin = time.process_time()
+    with pytest.raises(YamlRefused):
+        read_yaml(content)
+    assert time.process_time() - begin < 0.5

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+
+from runner.policy.hosts import check_address, check_allow_entry, check_git_host, host_of
+
+
+@pytest.mark.parametrize(
+    "entry", ["npm", "a.example.com", "a.example.com:8443", "*.example.com", "proxy:3128", "x-1.io"]
+)
+def test_a_role_a_host_and_a_wildcard_are_accepted(entry: str) -> None:
+    check_allow_entry(entry)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *("", "*", "*.", "*.com", "npmm", "a..b", "-a.b", "a.b:", "a.b:0", "a.b:65536", "a.b:x", "a.b:080", "A.b"),
+        *("https://a.b", "a.b/c", "10.0.0.1", "10.0.0.1:443", "127.1", "[::1]:443", "localhost:80", "x.localhost"),
+        *("*.10.1", "a b.c", "a.b.", "*a.b", "a.*.b", "é.com", "a.b:443:1", "*.example.com:443", "0x7f.0x1", "a\n.b"),
+    ],
+)
+def test_an_entry_that_the_proxy_could_not_match_is_refused(entry: str) -> None:
+    with pytest.raises(ValueError, match=r"[a-z]"):
+        check_allow_entry(entry)
+
+
+@pytest.mark.parametrize("host", ["code.example.com", "code.example.com:8443", "file", "localhost:1", "127.0.0.1:8080"])
+def test_a_code_host_may_be_any_host(host: str) -> None:
+    check_git_host(host)
+
+
+@pytest.mark.parametrize("host", ["", "Code.example.com", "https://a.b", "a.b/c", "a@b.c"])
+def test_what_is_no_host_is_refused(host: str) -> None:
+    with pytest.raises(ValueError, match=r"[a-z]"):
+        check_git_host(host)
+
+
+@pytest.mark.parametrize(
+    ("address", "host"),
+    [
+        ("https://a.example.com/x.git", "a.example.com"),
+        ("https://a.example.com:8443/x", "a.example.com:8443"),
+        ("ssh://git@a.example.com/x", "a.example.com"),
+        ("git@a.example.com:x/y.git", "a.example.com"),
+        ("file:///srv/x.git", "file"),
+        ("/srv/x.git", "file"),
+        ("owner/name", None),
+    ],
+)
+def test_the_host_of_an_address_is_found(address: str, host: str | None) -> None:
+    check_address(address)
+    assert host_of(address) == host
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "-x", "--upload-pack=x", "ext::sh -c x", "https://u:p@a.b/x", "https://tok@a.b/x", "ssh://u:p@a.b/x"),
+        *("a b", "a\nb", "fd::17/x"),
+    ],
+)
+def test_an_address_with_a_secret_an_option_or_a_program_is_refused(address: str) -> None:
+    with pytest.raises(ValueError, match=r"[a-z]") as caught:
+        check_address(address)
+    assert "tok@" not in str(caught.value)

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import pytest
+
+from runner.model.errors import ErrorCode
+from runner.model.tree import TreeChange
+from runner.policy.document import Push
+from runner.policy.patterns import check_pattern
+from runner.policy.push import CI_PATTERNS, decide_branch, judge_push
+
+FILE, LINK, GITLINK = 0o100644, 0o120000, 0o160000
+DEFAULT = Push()
+
+
+def push(**keys: object) -> Push:
+    return Push.model_validate(keys)
+
+
+def added(path: str, mode: int = FILE) -> TreeChange:
+    return TreeChange(path, None, mode, None, "blob")
+
+
+def rules(section: Push, *changes: TreeChange, commits: int = 1, pack_bytes: int = 10) -> list[str]:
+    violations = judge_push(section, changes, commits=commits, pack_bytes=pack_bytes)
+    assert {violation.code for violation in violations} <= {ErrorCode.PUSH_POLICY_VIOLATION}
+    return [violation.rule for violation in violations]
+
+
+def test_an_ordinary_push_leaves() -> None:
+    assert rules(DEFAULT, added("src/a.ts"), added(".githubx/a"), commits=100, pack_bytes=200 * 1_048_576) == []
+    assert decide_branch(DEFAULT, "agent/x1", "main").allowed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github/workflows/x.yml", ".GitHub/x", ".github", ".gitlab-ci.yml", ".circleci/config.yml", "a/Jenkinsfile"],
+)
+def test_p15_a_file_that_a_ci_service_acts_on_does_not_leave(path: str) -> None:
+    assert rules(DEFAULT, added(path)) == ["push.forbid.ci"]
+    assert rules(push(forbid=[]), added(path)) == []
+
+
+def test_the_removal_of_a_ci_file_does_not_leave() -> None:
+    assert rules(DEFAULT, TreeChange(".github/w.yml", FILE, None, "blob", None)) == ["push.forbid.ci"]
+
+
+def test_links_of_both_kinds_do_not_leave_and_their_removal_does() -> None:
+    assert rules(DEFAULT, added("a", LINK), added("b", GITLINK)) == ["push.forbid.symlink", "push.forbid.gitlink"]
+    assert rules(DEFAULT, TreeChange("a", LINK, None, "blob", None)) == []
+    assert rules(push(forbid=["ci"]), added("a", LINK)) == []
+
+
+def test_a_push_is_bounded_in_commits_and_bytes() -> None:
+    assert rules(DEFAULT, commits=101) == ["push.max-commits"]
+    assert rules(DEFAULT, pack_bytes=200 * 1_048_576 + 1) == ["push.max-size"]
+
+
+@pytest.mark.parametrize("branch", ["main", "Main", "MAIN"])
+def test_p01_the_default_branch_is_refused_in_any_case(branch: str) -> None:
+    assert decide_branch(DEFAULT, branch, "main").code is ErrorCode.DEFAULT_BRANCH_REFUSED
+
+
+@pytest.mark.parametrize(
+    "branch",
+    [
+        *("--mirror", "-f", "", "a b", "a:b", "+a^", "a..b", "a.lock", "a.lock/b", "a/.b", ".a", "a/", "/a", "a//b"),
+        *("@", "a@{1}", "a\n", "a\x7f", "a\\b", "a*", "a?", "a[", "a~1", "a.", "x" * 245, "a\udcff"),
+    ],
+)
+def test_p07_a_name_that_git_would_read_as_something_else_is_not_pushed(branch: str) -> None:
+    assert decide_branch(DEFAULT, branch, "main").code is ErrorCode.GIT_PUSH_FAILED
+
+
+def test_only_the_named_branches_leave() -> None:
+    section = push(branches=["agent/*"])
+    assert decide_branch(section, "agent/x1", "main").allowed
+    assert decide_branch(section, "other/x1", "main").code is ErrorCode.PUSH_POLICY_VIOLATION
+    assert decide_branch(push(branches=[]), "agent/x1", "main").code is ErrorCode.PUSH_POLICY_VIOLATION
+
+
+@pytest.mark.parametrize("pattern", CI_PATTERNS)
+def test_every_ci_pattern_can_take_effect(pattern: str) -> None:
+    check_pattern(pattern)
