@@ -758,11 +758,10 @@ class Incoming:
     def __init__(self, head: Head, first: bytes) -> None:
         self.id = head["id"]
         self.first = first
-        self.left = number(head, "size")
+        self.left = number(head, "size") - len(first)
 
     def pieces(self) -> "Iterator[bytes]":
         """Every piece, once."""
-        self.left -= len(self.first)
         yield self.first
         while self.left > 0:
             more, piece = STATE.wire.receive()
@@ -773,7 +772,6 @@ class Incoming:
 
     def discard(self) -> None:
         """What is still to come is read and dropped, so that the next request is found."""
-        self.first = b""
         if self.left > 0:
             for _ in self.pieces():
                 pass

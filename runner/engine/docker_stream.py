@@ -1,12 +1,13 @@
 """A held exec of a container as a `ByteStream`: the raw attach socket, demultiplexed by us.
 
 The SDK's own reader leaves sockets open and its time-out does not bound an exec, so the socket is taken over here, with
-a time-out on each read and an explicit close of all that belongs to it.
+a bound on each read and write and an explicit close of all that belongs to it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 from typing import Any
@@ -29,6 +30,7 @@ class DockerStream:
         # SocketIO of a Unix-socket connection, or the socket itself of a TCP one.
         self._attached = attached
         self._socket: socket.socket = getattr(attached, "_sock", attached)
+        self._socket.setblocking(False)
         self._pending = bytearray()
         self._frame_left = 0
         self._frame_stream = _STDOUT
@@ -40,10 +42,15 @@ class DockerStream:
         Raises:
             SandboxLost: when the other side is gone or does not read for 30 s.
         """
+        unsent = memoryview(data)
         try:
-            self._socket.settimeout(_WRITE_TIMEOUT_SECONDS)
-            self._socket.sendall(data)
-        except OSError as error:
+            while unsent:
+                try:
+                    unsent = unsent[self._socket.send(unsent) :]
+                except BlockingIOError:
+                    if not self._ready(select.POLLOUT, _WRITE_TIMEOUT_SECONDS):
+                        raise TimeoutError("nothing is read on the other side") from None
+        except (OSError, ValueError) as error:
             raise SandboxLost("the workspace's stream is closed", hint="The container has ended.") from error
 
     def read(self, timeout: float) -> bytes:
@@ -61,15 +68,28 @@ class DockerStream:
                 return b""
 
     def _fill(self, timeout: float) -> bool:
-        self._socket.settimeout(timeout)
         try:
-            chunk = self._socket.recv(_RECV_BYTES)
+            try:
+                chunk = self._socket.recv(_RECV_BYTES)
+            except BlockingIOError:
+                if not self._ready(select.POLLIN, timeout):
+                    raise TimeoutError("nothing came from the workspace in time") from None
+                chunk = self._socket.recv(_RECV_BYTES)
         except TimeoutError:
             raise
-        except OSError:
+        except (OSError, ValueError):
             return False
         self._pending += chunk
         return bool(chunk)
+
+    def _ready(self, event: int, timeout: float) -> bool:
+        """Whether the socket became ready within `timeout` s.
+
+        A poll of the call's own: one thread may read while another writes, so neither may set the socket's time-out.
+        """
+        poll = select.poll()
+        poll.register(self._socket.fileno(), event)
+        return bool(poll.poll(timeout * 1000))
 
     def _take(self) -> bytes:
         """Consume what is buffered up to the next piece of standard output, which is returned."""

@@ -107,16 +107,15 @@ def decide(state: BudgetState, budget: Budget, ground: Ground) -> Decision:
 
 def apply(state: BudgetState, event: Event) -> BudgetState:
     """The state after the event."""
-    match event:
-        case Denied():
-            return replace(state, denials=state.denials + 1)
-        case Wrote():
-            return replace(state, since_write=frozenset(), rereads=0)
-        case Explored(ground):
-            if ground in state.since_write:
-                return replace(state, rereads=state.rereads + 1)
-            covered = state.covered if ground in state.covered else state.covered | {ground}
-            return replace(state, covered=covered, since_write=state.since_write | {ground})
+    if isinstance(event, Denied):
+        return replace(state, denials=state.denials + 1)
+    if isinstance(event, Wrote):
+        return replace(state, since_write=frozenset(), rereads=0)
+    ground = event.ground
+    if ground in state.since_write:
+        return replace(state, rereads=state.rereads + 1)
+    covered = state.covered if ground in state.covered else state.covered | {ground}
+    return replace(state, covered=covered, since_write=state.since_write | {ground})
 
 
 def _refuse_reread(state: BudgetState, budget: Budget, ground: Ground) -> Decision:

@@ -181,7 +181,7 @@ def _compile(pattern: str, *, denies: bool, caseless: bool) -> _Matcher:
 def _shape(pattern: str, *, denies: bool) -> tuple[list[str], _End]:
     """The parts of a pattern without what only says "and what is beneath", and what its last part has to meet."""
     parts = pattern.split("/")
-    if parts == ["**", ""]:
+    if parts[-1] == "" and set(parts[:-1]) == {"**"}:
         parts = ["**", "*", ""]  # gitignore: every folder, so not the files in the root
     if len(parts) == 1 or (len(parts) == 2 and parts[1] == ""):
         parts.insert(0, "**")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.cli import Invocation, call
-from tests.support.repos import File
+from tests.support.repos import R0, File
 
 __all__ = ["P0", "Case", "Expect", "check", "contains", "exits", "lacks", "node", "result_is", "sh"]
 
@@ -40,6 +40,10 @@ class Case:
     prepare: tuple[tuple[str, ...], ...] = ()
     inside: tuple[Invocation, ...] = ()
     moves_remote: bool = False
+    ends_run: bool = False
+    ref: str = "agent/x1"
+    default_branch: str = "main"
+    remote: Callable[[R0], None] | None = None  # what happens to the remote before the run
 
 
 def node(script: str) -> tuple[str, ...]:

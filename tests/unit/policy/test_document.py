@@ -86,6 +86,7 @@ def test_the_defaults_are_the_safe_ones() -> None:
         {"setup": [["a", 1]]},
         {"setup": [["a\0"]]},
         {"runtime": "run c"},
+        {"bindings": [{"git": {"host": "a.b"}, "credential": {"env": "A-B"}}]},
         {"requireRuntime": "yes"},
         {"image": "name:latest"},
         {"image": "name@sha256:abc"},

@@ -152,7 +152,9 @@ def test_set_up_may_switch_on_hooks_of_the_clone(path: str) -> None:
     assert code_of(["git", "config", "core.hooksPath", path], phase="setup") is None
 
 
-@pytest.mark.parametrize("path", ["/dev/null", "../x", "", "/workspace/.githooks", "a/../../x", ".git/hooks", "~/hooks"])
+@pytest.mark.parametrize(
+    "path", ["/dev/null", "../x", "", "/workspace/.githooks", "a/../../x", ".git/hooks", "~/hooks"]
+)
 def test_set_up_may_not_point_hooks_elsewhere(path: str) -> None:
     assert code_of(["git", "config", "core.hooksPath", path], phase="setup") is HOOKS
 

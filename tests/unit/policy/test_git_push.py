@@ -55,7 +55,7 @@ PUSHES = [
     "git lfs push origin main",
     "git for-each-repo --config=multi.r push origin HEAD",
     "git for-each-repo --config multi.r -- push",
-    "git for-each-repo --config=multi.r -C . push",
+    "git for-each-repo --config=multi.r -- -C . push",
     "git submodule foreach 'git push'",
     "git submodule foreach --recursive git push",
     "git submodule--helper foreach git push",

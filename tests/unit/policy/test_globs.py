@@ -56,6 +56,16 @@ READINGS = [
     (f"{NFD_CAFE}/**", f"{NFC_CAFE}/x", True, True),
     (f"{NFC_CAFE}/**", "src/CAFE\u0301/x", False, True),
     ("J*", "J\u030cx", True, True),
+    ("a/**/b/**/c.ts", "a/x/b/y/c.ts", True, True),
+    ("a/**/b/**/c.ts", "a/x/y/c.ts", False, False),
+    ("**/x/y/z.ts", "a/b/x/y/z.ts", True, True),
+    ("**/x/y/**", "a/x/y/b", True, True),
+    ("**/x/y/**", "a/x/b/y", False, False),
+    ("**/x/y/**", "x", False, False),
+    ("**/", "a", False, True),
+    ("**/**/", "a/b", True, True),
+    ("**/**/", "a", False, True),
+    ("a/b/c", "a/b", False, False),
 ]
 
 

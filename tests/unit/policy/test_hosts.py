@@ -46,6 +46,8 @@ def test_what_is_no_host_is_refused(host: str) -> None:
         ("file:///srv/x.git", "file"),
         ("/srv/x.git", "file"),
         ("owner/name", None),
+        ("https://a.example.com:port/x", None),
+        ("ftp://a.example.com/x", None),
     ],
 )
 def test_the_host_of_an_address_is_found(address: str, host: str | None) -> None:

@@ -35,6 +35,8 @@ def fault(text: str) -> str:
         ("limits: {pids: true}\n", "p.yml:1: field `limits.pids`: is true; expected integer"),
         ("writeAllow: src/**\n", "p.yml:1: field `writeAllow`: is text; expected a list"),
         ("writeDeny:\n  - a\n  - /b\n", "p.yml:3: field `writeDeny[1]`: is absolute"),
+        ("writeAllow: {a: 1}\n", "p.yml:1: field `writeAllow`: is a mapping; expected a list"),
+        ("commit: [a]\n", "p.yml:1: field `commit`: is a list of 1; expected a mapping of keys"),
         ("limits: 5\n", "p.yml:1: field `limits`: is 5; expected a mapping of keys"),
         ("env:\n  A: x\n  PATH: y\n", "p.yml:3: field `env.PATH`: may not be set by a policy"),
         ("setup: pnpm install\n", "p.yml:1: field `setup`: is no set-up"),

@@ -17,6 +17,7 @@ INVALID = [
     "a\ud800",
     "x" * 256,
     "a/" * 2049,
+    "é/" * 1400,
     "é" * 128,
 ]
 OUTSIDE = ["/", "/etc/passwd", "..", "../x", "../../etc/passwd", "a/../../x", "./../x", "../workspace-other/x", "//a"]
