@@ -1300,7 +1300,7 @@ class Scanner:
 
     def _addition(self, folder: int, name: str, info: os.stat_result) -> bytes:
         """What tells two contents with one stamp apart; unique where that would cost too much or cannot be read."""
-        if stat.S_ISDIR(info.st_mode):
+        if not stat.S_ISREG(info.st_mode) and not stat.S_ISLNK(info.st_mode):
             return b""
         self.hash_left -= info.st_size
         try:

@@ -44,11 +44,12 @@ def run(
     guards.on_decision(decision)
     decision.raise_if_denied()
     limits = guards.policy.limits
+    seconds = min(float(limits.command_seconds), guards.remaining())
     result = sandbox.spawn(
         SpawnRequest(
             argv=tuple(argv),
             env=guards.environment,
-            deadline_seconds=limits.command_seconds,
+            deadline_seconds=seconds,
             output_cap_bytes=limits.output_kib * 1024,
             kill_at_cap=True,
         )

@@ -47,7 +47,9 @@ class Prepared:
         audit: AuditLog,
         watch: Stopwatch,
         progress: Callable[[str], None],
+        deadline: float,
     ) -> None:
+        self.deadline = deadline
         self.host = host
         self.request = request
         self.record = record
@@ -60,6 +62,10 @@ class Prepared:
         self.git: GuestGit
         self.baseline: Baseline
         self.on_decision: Callable[[Decision], None] = lambda _decision: None
+
+    def remaining(self) -> float:
+        """Seconds until the run's own limit; at least a tenth, so that what runs is cut and says so."""
+        return max(0.1, self.deadline - self.host.monotonic())
 
     @property
     def policy(self) -> Policy:
@@ -104,7 +110,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else {})
     door = PushDoor(run, gate, fetched, address, rules)
-    guards = Guards(policy, rules, environment, lambda decision: run.on_decision(decision), door.push)
+    guards = Guards(policy, rules, environment, lambda decision: run.on_decision(decision), door.push, run.remaining)
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
 
 

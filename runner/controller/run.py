@@ -30,6 +30,7 @@ from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, T
 __all__ = ["Progress", "Run", "open_run"]
 
 Progress = Callable[[str], None]
+_TEAR_DOWN_ATTEMPTS = 5
 _CLEAN_UP_SECONDS = 120  # how long after its run a deadline label lets the controller finish its report
 
 
@@ -146,7 +147,7 @@ def _begin(
     if swept.removed:
         progress(f"removed what {len(swept.removed)} crashed run(s) had left")
     deadline = host.monotonic() + request.policy.policy.limits.run_seconds
-    prepared = Prepared(host, request, record, audit, watch, progress)
+    prepared = Prepared(host, request, record, audit, watch, progress, deadline)
     run.prepared = prepared
     workspace = prepare(prepared)
     pipeline = Pipeline(workspace, request.policy.policy, audit, host.monotonic, deadline)
@@ -199,22 +200,25 @@ def _finish(
 
 
 def _tear_down(host: Host, prepared: Prepared, progress: Progress) -> dict[str, Any]:
-    """Everything of the run is gone, or named."""
+    """Everything of the run is gone, or named. A second Ctrl-C starts the tear-down again instead of ending it."""
     leftovers: list[str] = []
-    for attempt in (1, 2):
+    for _attempt in range(_TEAR_DOWN_ATTEMPTS):
         try:
-            prepared.close()
-            leftovers = [
-                f"{found.kind} {found.name}"
-                for found in host.engine.objects()
-                if found.run_id == prepared.record.run_id
-            ]
+            with suppress(RunnerError):
+                prepared.close()
+            leftovers = _remove_by_label(host, prepared.record.run_id)
             break
         except KeyboardInterrupt:
-            # A second Ctrl-C must not leave the container behind; removal is bounded in time by the engine adapter.
             progress("still tearing down; this takes a moment")
-            leftovers = ["interrupted"] if attempt == 2 else []
+            leftovers = ["unknown: tear-down was interrupted again and again"]
         except RunnerError as error:
             leftovers = [error.message]
-            break
     return {"verified": not leftovers, "leftovers": leftovers}
+
+
+def _remove_by_label(host: Host, run_id: str) -> list[str]:
+    """What carries the run's label is removed, so that nothing depends on our having noted it; the rest is named."""
+    for found in host.engine.objects():
+        if found.run_id == run_id:
+            host.engine.remove(found)
+    return [f"{found.kind} {found.name}" for found in host.engine.objects() if found.run_id == run_id]

@@ -42,13 +42,16 @@ _SEARCH_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike."""
+    """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike.
+
+    `remaining` are the seconds that the run has left."""
 
     policy: Policy
     rules: WriteRules
     environment: Mapping[str, str]
     on_decision: Callable[[Decision], None]
     push: Callable[[], PushedBranch]
+    remaining: Callable[[], float]
 
 
 class GuardedWorkspace:

@@ -59,7 +59,7 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except RunnerError as error:
-        render.error_line(error.message + ".", error.hint)
+        render.error_line(error.message.rstrip(".") + ".", error.hint)
         raise SystemExit(int(error.exit_code)) from None
     except KeyboardInterrupt:
         render.error_line("interrupted; the run was torn down.")

@@ -65,13 +65,17 @@ def run(
 def _request(repo: str | None, ref: str | None, policy: str | None, spec: Path | None, out: Path | None) -> RunRequest:
     said = SpecFile() if spec is None else read_spec(spec)
     loaded = load_policy(policy or said.policy or DEFAULT_POLICY)
+    repository = repo or said.repo
+    if repository is None and not any(binding.git.repo for binding in loaded.policy.bindings):
+        hint = "Pass --repo ADDRESS-OR-PATH, or name one in a binding's git.repo."
+        raise UsageError("no repository is named", hint=hint)
     if out is not None:
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise UsageError(f"--out {out} cannot be made: {error.strerror}", hint="Name another folder.") from error
     return RunRequest(
-        repository=repo or said.repo,
+        repository=repository,
         ref=ref or said.ref,
         policy=loaded,
         tools=frozenset(TOOLS if said.tools is None else said.tools),

@@ -42,11 +42,21 @@ def engine_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except (DockerException, requests.exceptions.RequestException, OSError) as error:
-        reason = str(error).splitlines()[0][:300] if str(error) else type(error).__name__
+        reason = _reason(error)
         raise EngineUnavailable(
             f"the Docker engine failed while {doing}: {reason}",
             hint="Check it with `runner doctor`; start one with `make engine`.",
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """The cause in a few words: what the SDK wraps around a refused connection tells a reader nothing."""
+    said = str(error).splitlines()[0] if str(error) else type(error).__name__
+    if "FileNotFoundError" in said or "ConnectionRefused" in said or "Connection refused" in said:
+        return "nothing answers at its address"
+    if "PermissionError" in said:
+        return "this user may not use its socket"
+    return said[:300]
 
 
 class DockerEngine:

@@ -135,7 +135,7 @@ class ImageBuilder:
             for message in messages:
                 _raise_for_error(message)
                 if str(message.get("stream", "")).startswith("Step "):
-                    progress(" ".join(str(message["stream"]).split())[:100])
+                    progress(" ".join(str(message["stream"]).split())[:72])
                 image = str((message.get("aux") or {}).get("ID", image))
         return image
 

@@ -245,18 +245,15 @@ class FakeSandbox:
             if "\n" in request.pattern or "\0" in request.pattern:
                 raise BadPattern("a line holds neither a line end nor NUL")
             pattern = re.compile(text, re.IGNORECASE if request.ignore_case else 0)
-            globs = GitIgnoreSpec.from_lines(request.globs)
+            globs = _Globs(request.globs)
         except (ValueError, re.error) as error:
             raise FileRefused(FileFault.BAD_PATTERN, ".", str(error)) from None
-        chosen = any(not glob.startswith("!") for glob in request.globs if glob)
         matches: list[SearchMatch] = []
         for path, node in self.tree.walk():
             if node.kind is not EntryKind.FILE or b"\0" in node.data:
                 continue
-            included = globs.check_file(path).include
-            if included is False or (included is None and chosen):
-                continue
-            matches += _matching_lines(path, node.data, pattern, request)
+            if globs.include(path):
+                matches += _matching_lines(path, node.data, pattern, request)
         return SearchResult(tuple(matches[: request.max_results]), len(matches) > request.max_results, timed_out=False)
 
     # --- programs
@@ -433,6 +430,29 @@ class FakeEngine:
     def _require_up(self) -> None:
         if self.down:
             raise EngineUnavailable("the fake engine is down")
+
+
+class _Globs:
+    """Which files a search looks at: the last glob that matches decides, and a folder left out stays out."""
+
+    def __init__(self, globs: Sequence[str]) -> None:
+        self._rules = [
+            (not glob.startswith("!"), GitIgnoreSpec.from_lines([glob.removeprefix("!")])) for glob in globs if glob
+        ]
+        self._unmatched = not any(wanted for wanted, _ in self._rules)
+
+    def include(self, path: str) -> bool:
+        """Whether the file is searched."""
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            if self._last("/".join(parts[:depth]) + "/") is False:
+                return False
+        last = self._last(path)
+        return self._unmatched if last is None else last
+
+    def _last(self, path: str) -> bool | None:
+        verdicts = [wanted for wanted, spec in self._rules if spec.match_file(path)]
+        return verdicts[-1] if verdicts else None
 
 
 def _ended(request: SpawnRequest, outcome: FakeOutcome, *, cancelled: bool) -> SpawnResult:

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 from runner.gate.fetch import Fetched
 from runner.gate.refs import HEADS, TAGS, rev_list_input
+from runner.gate.shipment import Part
 
 __all__ = ["GIT", "DeliveryStep", "collect_step", "delivery_steps"]
 
 GIT = "/usr/bin/git"
+_WRITE = ("/usr/bin/dd", "bs=1M", "status=none")  # standard input into a file, and nothing on standard output
 _WORKSPACE_OBJECTS = "/workspace/.git/objects"
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
 _LOOSE_REFS = 200  # more than these are packed: each loose ref is a file, and files are bounded
@@ -25,28 +27,47 @@ _LOOSE_REFS = 200  # more than these are packed: each loose ref is a file, and f
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStep:
-    """One program to run. Standard input is the delivered pack when `takes_pack`, else `stdin`."""
+    """One program to run. Standard input is that part of the shipment when `takes` names one, else `stdin`."""
 
     argv: tuple[str, ...]
     why: str
     stdin: bytes = b""
-    takes_pack: bool = False
+    takes: Part | None = None
 
 
 def delivery_steps(
-    fetched: Fetched, *, outbox: str, name: str, email: str, workspace_objects: str = _WORKSPACE_OBJECTS
+    fetched: Fetched,
+    pack_name: str,
+    *,
+    outbox: str,
+    name: str,
+    email: str,
+    workspace_objects: str = _WORKSPACE_OBJECTS,
 ) -> tuple[DeliveryStep, ...]:
-    """The clone, in steps. `outbox` is an absolute path inside that does not exist yet; name and email sign commits."""
+    """The clone, in steps.
+
+    Args:
+        fetched: the run's record of the remote.
+        pack_name: the shipment's name.
+        outbox: an absolute path inside where nothing is yet.
+        name: who commits.
+        email: the address that goes with the name.
+        workspace_objects: the absolute path inside of the clone's object folder.
+    """
     start = fetched.branch or fetched.default_branch or "main"
     refs = _workspace_refs(fetched)
     steps = [
         DeliveryStep((GIT, "init", "--quiet", f"--initial-branch={start}", "."), "an empty repository"),
         DeliveryStep(
-            ("/usr/bin/tee", "-a", ".git/config"),
+            (*_WRITE, "oflag=append", "conv=notrunc", "of=.git/config"),
             "who commits, and where origin is",
             stdin=_config(fetched, outbox, name, email).encode("utf-8", "surrogateescape"),
         ),
-        DeliveryStep((GIT, "index-pack", "--stdin"), "the objects", takes_pack=True),
+        # The index comes last: with it, git finds the pack.
+        *(
+            DeliveryStep((*_WRITE, f"of=.git/objects/pack/pack-{pack_name}.{part}"), "the objects", takes=part)
+            for part in (Part.PACK, Part.INDEX)
+        ),
         DeliveryStep((GIT, *_QUIET, "update-ref", "-z", "--stdin"), "the refs", stdin=_created(refs)),
         *_default_branch(fetched),
         _check_out(fetched),
@@ -128,7 +149,7 @@ def _outbox(fetched: Fetched, outbox: str, workspace_objects: str) -> list[Deliv
     steps = [
         DeliveryStep((GIT, "init", "--quiet", "--bare", "--template=", outbox), "the outbox for pushes"),
         DeliveryStep(
-            ("/usr/bin/tee", f"{outbox}/objects/info/alternates"),
+            (*_WRITE, f"of={outbox}/objects/info/alternates"),
             "the outbox borrows the workspace's objects",
             stdin=f"{workspace_objects}\n".encode(),
         ),

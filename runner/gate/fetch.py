@@ -8,7 +8,7 @@ Left out on purpose: submodules, a checkout on the host, and refs that are neith
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -20,10 +20,9 @@ from runner.gate.mirror import FetchLimits, Progress, RemoteListing, list_remote
 from runner.gate.refs import HEADS, FoundRef, find_ref
 from runner.model.errors import RepositoryUnavailable
 
-__all__ = ["FetchLimits", "Fetched", "deliver_pack", "fetch"]
+__all__ = ["FetchLimits", "Fetched", "fetch", "mirror_broken"]
 
-_NOTHING = FetchLimits()
-_PACK_SECONDS = 600.0  # a pack of the largest allowed mirror, on a slow disk
+_DEFAULT_LIMITS = FetchLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ def fetch(
     *,
     credential: CredentialSource | None = None,
     progress: Progress = lambda _: None,
-    limits: FetchLimits = _NOTHING,
+    limits: FetchLimits = _DEFAULT_LIMITS,
 ) -> Fetched:
     """The mirror is fresh and `ref` is found in it; None is the remote's default branch.
 
@@ -82,27 +81,18 @@ def fetch(
             refs = refresh(git, mirror, address, secret, listing, limits)
         found = _starting_point(git, mirror, refs, listing, ref)
     except GitFailed as failure:
-        raise _mirror_broken(mirror, failure) from failure
+        raise mirror_broken(mirror, failure) from failure
     default = listing.default_branch if listing.default_branch and HEADS + listing.default_branch in refs else None
     return Fetched(address, mirror, found.commit, found.branch, default, MappingProxyType(refs))
 
 
-def deliver_pack(git: HostGit, fetched: Fetched) -> Iterator[bytes]:
-    """One pack with everything that the workspace shall have: all that the recorded branches and tags hold.
-
-    Raises:
-        RepositoryUnavailable: after the last piece, when the pack is not whole.
-    """
-    wanted = sorted({fetched.base, *fetched.refs.values()})
-    try:
-        yield from git.stream(
-            ["pack-objects", "--revs", "--stdout", "--quiet", "--delta-base-offset"],
-            repository=fetched.mirror,
-            stdin=["".join(f"{oid}\n" for oid in wanted).encode("ascii")],
-            deadline_seconds=_PACK_SECONDS,
-        )
-    except GitFailed as failure:
-        raise _mirror_broken(fetched.mirror, failure) from failure
+def mirror_broken(mirror: Path, failure: GitFailed) -> RepositoryUnavailable:
+    """The error for a mirror on this host that git cannot work with."""
+    return RepositoryUnavailable(
+        f"the mirror on this host does not work: {failure}",
+        hint=f"Remove {mirror}; the next run makes it again.",
+        code="mirror_broken",
+    )
 
 
 def _starting_point(
@@ -140,12 +130,4 @@ def _require_local_folder(address: Address) -> None:
 def _no_folder(path: str) -> RepositoryUnavailable:
     return RepositoryUnavailable(
         f"{path} is not a folder", hint="Give the path of a git repository.", code="repository_not_found"
-    )
-
-
-def _mirror_broken(mirror: Path, failure: GitFailed) -> RepositoryUnavailable:
-    return RepositoryUnavailable(
-        f"the mirror on this host does not work: {failure}",
-        hint=f"Remove {mirror}; the next run makes it again.",
-        code="mirror_broken",
     )

@@ -22,6 +22,7 @@ from runner.policy.mise_argv import judge_mise
 from runner.policy.node_argv import judge_node
 from runner.policy.npm_argv import judge_npm
 from runner.policy.pnpm_argv import judge_pnpm
+from runner.policy.tree_questions import BoundedTree, TooManyQuestions
 
 __all__ = ["ArgvPolicy", "decide_argv", "split_git_args", "validate_argv"]
 
@@ -93,7 +94,11 @@ def decide_argv(
     if words[0] not in policy.bins:
         hint = f"Use one of: {', '.join(sorted(policy.bins)) or 'none'}; by bare name, without a path."
         return deny_program("argv.bin", f"{tool} may not start {words[0][:200]!r}", hint)
-    return _judge(Call(policy, tree, _judge, phase), words) or Decision.allow("argv.default")
+    try:
+        refused = _judge(Call(policy, BoundedTree(tree), _judge, phase), words)
+    except TooManyQuestions:
+        refused = deny_program("argv.size", "the command names too many files", "Name fewer files in one command.")
+    return refused or Decision.allow("argv.default")
 
 
 def _judge(call: Call, words: Sequence[str]) -> Decision | None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
 
 from runner.policy import fields
-from runner.policy.hosts import FILE_HOST, host_of
+from runner.policy.hosts import FILE_HOST, host_of, sends_in_clear
 
 __all__ = [
     "BINS",
@@ -158,9 +158,13 @@ class Binding(_Section):
     credential: Credential | None = None
 
     @model_validator(mode="after")
-    def _local_paths_take_no_credential(self) -> Self:
-        if self.git.host == FILE_HOST and self.credential is not None:
+    def _the_credential_is_of_use_and_stays_secret(self) -> Self:
+        if self.credential is None:
+            return self
+        if self.git.host == FILE_HOST:
             raise ValueError("has a credential for local paths, which take none, so it would never be used")
+        if any(address and sends_in_clear(address) for address in (self.git.repo, self.git.repo_template)):
+            raise ValueError("would send its credential unencrypted; expected an https or ssh address")
         return self
 
 

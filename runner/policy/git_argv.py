@@ -88,8 +88,8 @@ def _command(options: list[tuple[str, str]], verb: str | None, args: Sequence[st
 
 
 def _only_prints(command: GitCommand) -> bool:
-    # `git VERB --help` and `git VERB -h` print usage; git decides so on the first word and on the only one.
-    return command.verb in BUILTINS and (command.args[:1] == ("--help",) or command.args == ("-h",))
+    # `git WORD --help` is `git help WORD`, aliases too; a built-in with `-h` alone prints its usage.
+    return command.args[:1] == ("--help",) or (command.verb in BUILTINS and command.args == ("-h",))
 
 
 def _judge_globals(call: Call, command: GitCommand) -> Decision | None:

@@ -6,7 +6,7 @@ import ipaddress
 import re
 from urllib.parse import urlsplit
 
-__all__ = ["FILE_HOST", "ROLES", "check_address", "check_allow_entry", "check_git_host", "host_of"]
+__all__ = ["FILE_HOST", "ROLES", "check_address", "check_allow_entry", "check_git_host", "host_of", "sends_in_clear"]
 
 ROLES = ("npm",)
 """Destinations that are named by what they are for; the host's settings say which host has the role."""
@@ -17,6 +17,8 @@ FILE_HOST = "file"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _SCP = re.compile(rf"[A-Za-z0-9._-]+@(?P<host>{_LABEL}(?:\.{_LABEL})*):(?!//).+")
+_SCHEMES = frozenset({"https", "http", "ssh", "file"})
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _FORMS = "expected a role (" + ", ".join(ROLES) + "), a host, host:port, or *.host"
 
 
@@ -69,8 +71,16 @@ def check_address(address: str) -> None:
         raise ValueError("is not a git address; expected https://…, ssh://…, file://… or user@host:path")
     if "::" in address.split("/", 1)[0]:
         raise ValueError("names a transport helper, which is a program to run; expected https://… or ssh://…")
+    scheme, separator, _ = address.partition("://")
+    if separator and scheme not in _SCHEMES:
+        raise ValueError("has a scheme that is not spoken here; expected https, http, ssh or file")
     if _url_host(address) is not None and _has_secret(address):
         raise ValueError("holds a user name and password; a credential is never inline, use `credential`")
+
+
+def sends_in_clear(address: str) -> bool:
+    """Whether a credential used for the address would cross a network unencrypted."""
+    return address.startswith("http://") and urlsplit(address).hostname not in _LOOPBACK
 
 
 def host_of(address: str) -> str | None:

@@ -15,7 +15,11 @@ from runner.policy.shell_text import assignment
 
 __all__ = ["judge_mise"]
 
-_VALUED = frozenset({"-C", "--cd", "-E", "--env", "-P", "--profile", "-j", "--jobs", "--output", "--log-level"})
+_VALUED = frozenset(
+    {"-C", "--cd", "-E", "--env", "-P", "--profile", "-j", "--jobs", "--output", "--log-level"}
+) | frozenset(
+    {"-t", "--tool", "-s", "--shell", "--timeout"}  # of `mise run`, which mise also takes before a bare task name
+)
 _CONFIGS = (
     *("mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", "mise/config.toml"),
     *(".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml"),
@@ -46,6 +50,9 @@ def judge_mise(call: Call, words: Sequence[str]) -> Decision | None:
     root = inside_workspace(call, folder)
     if root is None:
         return deny_scratch("scratch.settings", folder)
+    shell = next((value for name, value in options if name in ("-s", "--shell")), None)
+    if shell is not None:
+        return judge_shell_option(call, "mise --shell", shell)
     inner = call.deeper(cwd=root)
     refused = _judge_verb(inner, rest[0], rest[1:]) if rest else None
     return refused or judge_setting_files(call, [".", folder], _CONFIGS)
@@ -59,13 +66,21 @@ def _split(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
         word = words[index]
         index += 1
         name, equals, value = word.partition("=")
-        if not equals and not word.startswith("--") and len(word) > 2 and word[:2] in _VALUED:
-            name, value = word[:2], word[2:]
-        elif name in _VALUED and not equals and index < len(words):
+        if not word.startswith("--"):
+            name, value = _valued_letter(word)
+        if name in _VALUED and not value and not equals and index < len(words):
             value = words[index]
             index += 1
         options.append((name, value))
     return options, words[index:]
+
+
+def _valued_letter(word: str) -> tuple[str, str]:
+    """The first letter of a bundle that takes a value, and what is glued to it; else the word itself."""
+    for position in range(1, len(word)):
+        if f"-{word[position]}" in _VALUED:
+            return f"-{word[position]}", word[position + 1 :].removeprefix("=")
+    return word, ""
 
 
 def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:

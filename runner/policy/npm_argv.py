@@ -140,6 +140,9 @@ def judge_npm(call: Call, words: Sequence[str]) -> Decision | None:
     if not everything:
         return judge_settings(call, given.options, "npm")
     command, args = npm_command(everything[0]), everything[1:]
+    if command not in _COMMANDS:
+        # npm would stop here too; saying so keeps a misread option from hiding the command behind it.
+        return deny_program("npm.command", f"{everything[0][:200]!r} is no command of npm")
     folder = (given.values("prefix") or ["."])[-1] or "."
     if inside_workspace(call, folder) is None and command in ("run", *_SCRIPTS):
         return deny_scratch("scratch.package", folder)

@@ -39,6 +39,10 @@ _WRAPPERS = frozenset(
 _RUNNERS = frozenset({"npm-run-all", "npm-run-all2", "run-s", "run-p"})
 _HOOK_MANAGERS = frozenset({"husky", "lefthook", "pre-commit"})
 _INSTALLERS = frozenset({"npm", "pnpm", "yarn"})
+_CODE_RUNNERS = frozenset(  # installed tools that execute the files they are given
+    "tsx ts-node ts-node-esm vite-node esno jiti babel-node nodemon mocha ava vitest jest c8 nyc zx tap uvu".split()
+)
+_CODE_FILE = re.compile(r".*\.[cm]?[jt]sx?")
 _CODES = frozenset(
     {
         ErrorCode.GIT_PUSH_VIA_RUN_COMMAND,
@@ -91,6 +95,8 @@ def judge_command(call: Call, words: Sequence[str]) -> Decision | None:
         return _first(judge_script(call.deeper(), call.cwd, arg) for arg in args if not arg.startswith("-"))
     if name in _HOOK_MANAGERS and "uninstall" in args:
         return deny_hooks("git.hooks.manager", f"{name} uninstall")
+    if name in _CODE_RUNNERS:
+        return _judge_code_runner(call, args)
     return judge_file(call, words[0], "scratch.program") if "/" in words[0] else None
 
 
@@ -169,6 +175,18 @@ def _judge_wrapped(call: Call, words: Sequence[str]) -> Decision | None:
 
 def _is_known(word: str) -> bool:
     return program_name(word) in _JUDGED | SHELLS or is_typecheck_program(word)
+
+
+def _judge_code_runner(call: Call, args: list[str]) -> Decision | None:
+    """Refused when a file among the words, or among the options' values, is scratch of this run."""
+    for arg in args:
+        value = arg.partition("=")[2] if arg.startswith("-") else arg
+        # Other words are outputs and filters; a name outside the workspace counts only when it is code.
+        if value and (_CODE_FILE.fullmatch(value) or inside_workspace(call, value) is not None):
+            refused = judge_file(call, value, "scratch.tool.file")
+            if refused is not None:
+                return refused
+    return None
 
 
 def _judge_shell(call: Call, args: list[str]) -> Decision | None:

@@ -135,7 +135,8 @@ def _one_name_for_run(document: object) -> dict[str, object]:
 
 def _require_argv_form(run: object) -> None:
     """A command in one string would need a shell to be taken apart, and there is none."""
-    if isinstance(run, str) or (isinstance(run, list) and any(isinstance(command, str) for command in run)):
+    commands = run if isinstance(run, list) else [run]
+    if any(isinstance(command, str) and command for command in commands):
         raise RepositoryUnavailable(
             f"{WORKSPACE_FILE} gives a command as a string",
             hint='Write each command as a list of words: run: [["pnpm", "install"]].',

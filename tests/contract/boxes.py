@@ -11,28 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from runner.engine.contract import FileFault, FileRefused, Sandbox, SpawnRequest, SpawnResult
+from runner.engine.contract import FileFault, FileRefused, SpawnRequest, SpawnResult
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
-from tests.support.local_stream import LocalSandbox
 
-__all__ = ["ENV", "Box", "FakeBox", "Operations", "RealBox", "Script", "fault_of"]
+__all__ = ["ENV", "Box", "FakeBox", "RealBox", "Script", "cancel_when_it_prints", "fault_of"]
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-
-
-class Operations(Protocol):
-    """What the suite uses of a sandbox; the channel alone has it too."""
-
-    resolve = Sandbox.resolve
-    read = Sandbox.read
-    list = Sandbox.list
-    write = Sandbox.write
-    delete = Sandbox.delete
-    search = Sandbox.search
-    spawn = Sandbox.spawn
-    scan = Sandbox.scan
-    guest_posture = Sandbox.guest_posture
-    cancel = Sandbox.cancel
 
 
 @dataclass(frozen=True)
@@ -143,11 +127,6 @@ def fault_of(act: Callable[[], object]) -> FileFault:
     except FileRefused as refused:
         return refused.fault
     raise AssertionError("it was not refused")
-
-
-def local_box(sandbox: LocalSandbox) -> RealBox:
-    """The box of a helper on this machine."""
-    return RealBox(sandbox)
 
 
 def cancel_when_it_prints(box: Box, script: Script) -> SpawnResult:

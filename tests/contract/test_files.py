@@ -250,7 +250,7 @@ def test_a_write_is_refused_when_the_file_is_not_as_expected(box: Box) -> None:
 def test_a_refused_write_takes_back_the_folders_it_made(box: Box) -> None:
     box.mkdir("kept")
     for data in (b"new", BIG):
-        act = lambda data=data: box.sandbox.write("kept/a/b/f", data, expect=_sha256(b"old"))  # type: ignore[misc]  # noqa: E731
+        act = lambda data=data: box.sandbox.write("kept/a/b/f", data, expect=_sha256(b"old"))  # noqa: E731
         assert fault_of(act) is FileFault.CHANGED
     assert _names(box, "kept") == []
 

@@ -29,6 +29,7 @@ ORIGINAL = {
     "build.mjs": "",
     "package.json": json.dumps({"scripts": SCRIPTS}),
     "node_modules/.bin/vitest": "",
+    "node_modules/.bin/eslint": "",
     "node_modules/.bin/tsc": "",
     "node_modules/.bin/git": "",
     "node_modules/.bin/sh": "",

@@ -106,7 +106,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.0"  # one request a connection: a body ends where the connection does
+    protocol_version = "HTTP/1.0"  # one request a connection
     sites: dict[int, _Site] = {}  # noqa: RUF012 - one process serves several sites, by port
 
     def do_GET(self) -> None:
@@ -125,11 +125,11 @@ class _Handler(BaseHTTPRequestHandler):
         if site.redirect_to is not None:
             self.send_response(302)
             self.send_header("Location", site.redirect_to + self.path)
-            self.end_headers()
+            self._finish(b"")
         elif site.token is not None and not _decoded(self.headers.get("Authorization")).endswith(f":{site.token}"):
             self.send_response(401)
             self.send_header("WWW-Authenticate", 'Basic realm="test"')
-            self.end_headers()
+            self._finish(b"")
         else:
             self._run_backend(site, body)
 
@@ -177,6 +177,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers:
             if name != "Status":
                 self.send_header(name, value)
+        self._finish(payload)
+
+    def _finish(self, payload: bytes) -> None:
+        self.send_header("Content-Length", str(len(payload)))
         self.end_headers()
         self.wfile.write(payload)
 

@@ -9,9 +9,10 @@ import pytest
 
 from runner.gate.address import Address, resolve_address
 from runner.gate.delivery import collect_step, delivery_steps
-from runner.gate.fetch import Fetched, deliver_pack, fetch
+from runner.gate.fetch import Fetched, fetch
 from runner.gate.host_git import HostGit
 from runner.gate.outgoing import Quarantine, receive
+from runner.gate.shipment import shipment
 from tests.support.repos import git, git_environment
 
 
@@ -52,19 +53,26 @@ def clone_of(gate: Gate, tmp_path: Path) -> Callable[[Fetched], Path]:
     def make(fetched: Fetched) -> Path:
         workspace = tmp_path / "workspace"
         workspace.mkdir()
-        steps = delivery_steps(
-            fetched,
-            outbox=str(tmp_path / "outbox.git"),
-            name="runner",
-            email="runner@localhost",
-            workspace_objects=str(workspace / ".git" / "objects"),
-        )
-        for step in steps:
-            stdin = b"".join(deliver_pack(gate.git, fetched)) if step.takes_pack else step.stdin
-            done = subprocess.run(
-                step.argv, cwd=workspace, input=stdin, env=git_environment(tmp_path), capture_output=True, check=False
+        with shipment(gate.git, fetched) as shipped:
+            steps = delivery_steps(
+                fetched,
+                shipped.name,
+                outbox=str(tmp_path / "outbox.git"),
+                name="runner",
+                email="runner@localhost",
+                workspace_objects=str(workspace / ".git" / "objects"),
             )
-            assert done.returncode == 0, (step, done.stderr)
+            for step in steps:
+                stdin = step.stdin if step.takes is None else b"".join(shipped.chunks(step.takes))
+                done = subprocess.run(
+                    step.argv,
+                    cwd=workspace,
+                    input=stdin,
+                    env=git_environment(tmp_path),
+                    capture_output=True,
+                    check=False,
+                )
+                assert (done.returncode, done.stdout) == (0, b""), (step, done.stderr)
         return workspace
 
     return make

@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import contextlib
 from pathlib import PurePosixPath
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.gate.address import LOCAL_HOST, Address, CodeHost, resolve_address
 from runner.model.errors import RepositoryUnavailable
@@ -146,3 +149,12 @@ def test_a_binding_speaks_for_exactly_its_host(repo: str, host: str, matches: bo
 
 def test_a_remote_host_called_file_is_not_the_local_binding() -> None:
     assert not resolved("https://file/o/n").matches_host("file")
+
+
+@given(st.one_of(st.text(max_size=40), st.text(alphabet="htps:/@[].%#?-0aé\n~+", max_size=40).map("https://".__add__)))
+def test_garbage_is_an_address_without_a_credential_or_is_refused(repo: str) -> None:
+    with contextlib.suppress(RepositoryUnavailable):
+        address = resolved(repo, HOST)
+        assert address.scheme in ("file", "https", "http")
+        assert address.scheme == "file" or "@" not in address.url.split("/")[2]
+        assert address.digest

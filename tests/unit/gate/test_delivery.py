@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 from runner.gate.delivery import delivery_steps
 from runner.gate.fetch import Fetched
+from runner.gate.shipment import Part, shipment
 from tests.support.repos import Commit, bare_repository, build_r0, git, git_environment, link
 from tests.unit.gate.conftest import Gate
 
@@ -34,7 +34,7 @@ def test_links_are_delivered_as_they_are(gate: Gate, tmp_path: Path, clone_of: C
     remote = bare_repository(tmp_path / "r.git", [Commit({path: link(target) for path, target in links.items()})])
     workspace = clone_of(gate.fetch(remote))
 
-    assert {path: os.readlink(workspace / path) for path in links} == links
+    assert {path: str((workspace / path).readlink()) for path in links} == links
 
 
 def test_a_commit_is_delivered_detached(gate: Gate, tmp_path: Path, clone_of: Clone) -> None:
@@ -63,32 +63,22 @@ def test_a_push_in_the_workspace_reaches_the_outbox_and_runs_the_pre_push_hook(
     assert git(r0.remote, "rev-parse", "agent/x1") == r0.base
 
 
-def test_no_hook_runs_while_the_clone_is_made(gate: Gate, tmp_path: Path, clone_of: Clone) -> None:
-    template = tmp_path / "template" / "hooks"
-    template.mkdir(parents=True)
-    for name in ("post-checkout", "reference-transaction", "post-index-change"):
-        (template / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/pwn\n")
-        (template / name).chmod(0o755)
+def test_no_hook_runs_while_the_clone_is_made(gate: Gate, tmp_path: Path) -> None:
     r0 = build_r0(tmp_path / "work")
     fetched = gate.fetch(r0.remote, "agent/x1")
-    workspace = tmp_path / "armed"
+    workspace, environment = tmp_path / "armed", git_environment(tmp_path)
     workspace.mkdir()
-    for step in delivery_steps(fetched, outbox=str(tmp_path / "o.git"), name="n", email="e"):
-        argv = (
-            [*step.argv[:2], f"--template={template.parent}", *step.argv[2:]] if step.argv[1] == "init" else step.argv
-        )
-        stdin = b"".join(gate_pack(gate, fetched)) if step.takes_pack else step.stdin
-        environment = git_environment(tmp_path)
-        subprocess.run(argv, cwd=workspace, env=environment, input=stdin, capture_output=True, check=False)
+    hooks = ("post-checkout", "reference-transaction", "post-index-change")
+    with shipment(gate.git, fetched) as shipped:
+        for step in delivery_steps(fetched, shipped.name, outbox=str(tmp_path / "o.git"), name="n", email="e"):
+            stdin = step.stdin if step.takes is None else b"".join(shipped.chunks(step.takes))
+            subprocess.run(step.argv, cwd=workspace, env=environment, input=stdin, capture_output=True, check=False)
+            for name in hooks:
+                (workspace / ".git" / "hooks" / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/pwn\n")
+                (workspace / ".git" / "hooks" / name).chmod(0o755)
 
     assert (workspace / "README.md").exists()
     assert not (tmp_path / "pwn").exists()
-
-
-def gate_pack(gate: Gate, fetched: Fetched) -> list[bytes]:
-    from runner.gate.fetch import deliver_pack
-
-    return list(deliver_pack(gate.git, fetched))
 
 
 def test_names_with_quotes_and_backslashes_stay_in_their_place(gate: Gate, tmp_path: Path, clone_of: Clone) -> None:
@@ -121,8 +111,8 @@ def test_many_refs_are_packed(gate: Gate, tmp_path: Path, clone_of: Clone) -> No
 
 def test_the_plan_holds_no_credential_and_no_other_place_to_push(gate: Gate, tmp_path: Path) -> None:
     fetched = gate.fetch(build_r0(tmp_path / "work").remote)
-    steps = delivery_steps(fetched, outbox="/home/agent/outbox.git", name="n", email="e")
-    config = next(step.stdin for step in steps if step.argv[0] == "/usr/bin/tee").decode()
+    steps = delivery_steps(fetched, "0" * 40, outbox="/home/agent/outbox.git", name="n", email="e")
+    config = next(step.stdin for step in steps if "of=.git/config" in step.argv).decode()
 
     assert 'pushurl = "/home/agent/outbox.git"' in config
-    assert [step.takes_pack for step in steps].count(True) == 1
+    assert [step.takes for step in steps if step.takes is not None] == [Part.PACK, Part.INDEX]

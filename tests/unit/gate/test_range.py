@@ -129,7 +129,7 @@ def test_a_merge_that_adds_what_no_side_had_shows_it(gate: Gate, fetched: Fetche
 
 
 def test_a_merge_that_drops_what_the_other_side_changed_shows_it(gate: Gate, fetched: Fetched, clone: Path) -> None:
-    """Asset: others' work. Attack: a merge that keeps our side, so it differs from one parent only. Expected: listed."""
+    """Asset: others' work. Attack: a merge that keeps our side, differing from one parent only. Expected: listed."""
     commit(clone, {"mine": "2\n"})
     git(clone, "merge", "--quiet", "--no-edit", "-s", "ours", "origin/main")
     merge = listed(gate, fetched, clone)[1]

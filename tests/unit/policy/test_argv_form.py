@@ -39,13 +39,28 @@ def test_argv_over_the_bounds_is_invalid() -> None:
 
 @pytest.mark.parametrize(
     "first",
-    ["bash", "/usr/bin/git", "./git", "", " git", "git ", "GIT", "git-push", "npx", "sh", "node_modules/.bin/git", "yarn"],
+    [
+        "bash",
+        "/usr/bin/git",
+        "./git",
+        "",
+        " git",
+        "git ",
+        "GIT",
+        "git-push",
+        "npx",
+        "sh",
+        "node_modules/.bin/git",
+        "yarn",
+    ],
 )
 def test_first_word_is_exactly_an_allowed_name(first: str) -> None:
     assert code_of([first, "status"]) is ErrorCode.BIN_NOT_ALLOWLISTED
 
 
-@pytest.mark.parametrize("argv", [["git", "status"], ["node"], ["node", "-"], ["npm"], ["npm", "init"], ["pnpm"], ["mise"]])
+@pytest.mark.parametrize(
+    "argv", [["git", "status"], ["node"], ["node", "-"], ["npm"], ["npm", "init"], ["pnpm"], ["mise"]]
+)
 def test_allowed_names_run(argv: list[str]) -> None:
     assert decide(argv).allowed
 

@@ -29,6 +29,10 @@ BIN = ErrorCode.BIN_NOT_ALLOWLISTED
         "npm --loglevel silent exec sh",
         "npm --prefix . exec -- sh",
         "npm exec left-pad",
+        "npm --color always exec sh",
+        "npm --yes null exec sh",
+        "mise --shell 'sh -c' x",
+        "mise -t node@20 x -- sh",
         "npm exec vitest@1",
         "npm exec --package=x -- vitest",
         "npm init vite",
@@ -163,7 +167,9 @@ def test_shell_or_unlisted_program_behind_a_launcher_is_refused(line: str) -> No
     ],
 )
 def test_allowed_program_or_installed_tool_runs(line: str) -> None:
-    decision = decide(shlex.split(line), FakeTree(original={**FakeTree().original, "src/package.json": '{"scripts":{"hi":"x"}}'}))
+    decision = decide(
+        shlex.split(line), FakeTree(original={**FakeTree().original, "src/package.json": '{"scripts":{"hi":"x"}}'})
+    )
     assert decision.allowed, decision
 
 

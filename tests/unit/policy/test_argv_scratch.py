@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from runner.model.errors import ErrorCode
+from runner.policy.tree_questions import MAX_QUESTIONS
 from tests.support.argv_trees import FakeTree, code_of, decide
 
 SCRATCH = ErrorCode.SCRATCH_EXECUTION_REFUSED
@@ -87,7 +88,7 @@ def _tree() -> FakeTree:
         "node --test --test-reporter dot",
         "node -e \"require('./scratch/b')\"",
         "node -e \"require('./tmp')\"",
-        "node -e \"require( `./scratch/b` )\"",
+        'node -e "require( `./scratch/b` )"',
         "node -e \"require('./scr\\x61tch/b')\"",
         "node -e \"require('/workspace/scratch/b.js')\"",
         "node -e \"require/* */('./scratch/b')\"",
@@ -128,6 +129,11 @@ def _tree() -> FakeTree:
         "mise -C scratch x -- node a.mjs",
         "npm exec -- node scratch/a.mjs",
         "npm exec fresh",
+        "pnpm exec vitest scratch/a.mjs",
+        "pnpm exec vitest --config=scratch/a.mjs",
+        "pnpm exec vitest --config scratch/a.mjs",
+        "npm exec -- vitest run /tmp/a.test.js",
+        "mise -qC scratch x -- node a.mjs",
         "pnpm fresh",
         "git bisect run node scratch/a.mjs",
         "npm run hi --node-options='--require ./scratch/b'",
@@ -159,7 +165,7 @@ def test_scratch_of_this_run_is_not_executed(line: str) -> None:
         "node -e \"require('./scratch/old.mjs')\"",
         "node -e \"require('left')\"",
         "node -e \"// require('x')\nrequire('node:fs')\"",
-        "node -e \"process.exit(3)\"",
+        'node -e "process.exit(3)"',
         "node -e ''",
         "node -p 1",
         "node",
@@ -173,7 +179,8 @@ def test_scratch_of_this_run_is_not_executed(line: str) -> None:
         "git diff scratch/a.mjs",
         "npm --prefix src run x",
         "npm run hi",
-        "pnpm exec vitest scratch/a.mjs",
+        "pnpm exec vitest src/new.test.mjs --outputFile=/tmp/report.json",
+        "pnpm exec eslint scratch/a.mjs",
     ],
 )
 def test_everything_else_runs(line: str) -> None:
@@ -218,6 +225,13 @@ def test_scripts_changed_outside_the_full_write_paths_are_not_run() -> None:
     tree = FakeTree(changed={"a/package.json"}, original={"a/package.json": '{"scripts": {"x": "y"}}'})
     assert code_of(["npm", "--prefix", "a", "run", "x"], tree) is SCRATCH
     assert code_of(["npm", "run", "hi"], FakeTree(changed={"package.json"})) is None
+
+
+def test_argv_that_names_too_many_files_is_refused_after_a_bounded_number_of_questions() -> None:
+    tree = FakeTree()
+    program = ";".join(f"require('./m{n}')" for n in range(50_000))
+    assert code_of(["node", "-e", program], tree) is ErrorCode.BIN_NOT_ALLOWLISTED
+    assert tree.questions <= MAX_QUESTIONS
 
 
 def test_huge_inline_program_is_read_in_linear_time() -> None:

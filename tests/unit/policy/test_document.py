@@ -87,6 +87,8 @@ def test_the_defaults_are_the_safe_ones() -> None:
         {"setup": [["a\0"]]},
         {"runtime": "run c"},
         {"bindings": [{"git": {"host": "a.b"}, "credential": {"env": "A-B"}}]},
+        {"bindings": [{"git": {"host": "a.b", "repo": "git://a.b/x"}}]},
+        {"bindings": [{"git": {"host": "a.b", "repoTemplate": "http://a.b/{repo}"}, "credential": {"env": "A"}}]},
         {"requireRuntime": "yes"},
         {"image": "name:latest"},
         {"image": "name@sha256:abc"},
@@ -173,7 +175,14 @@ def test_the_document_of_the_design_is_accepted_whole() -> None:
         {"bins": []},
         {"env": {"CI": "1"}},
         {"image": "registry.example.com/x@sha256:" + "a" * 64},
-        {"bindings": [{"git": {"host": "127.0.0.1:8080", "repoTemplate": "http://127.0.0.1:8080/{repo}.git"}}]},
+        {
+            "bindings": [
+                {
+                    "git": {"host": "127.0.0.1:8080", "repoTemplate": "http://127.0.0.1:8080/{repo}.git"},
+                    "credential": {"env": "A"},
+                }
+            ]
+        },
         {
             "bindings": [
                 {"git": {"host": "a.b", "repo": "owner/name"}, "credential": {"command": ["pass", "x"], "user": "u"}}

@@ -47,7 +47,6 @@ def test_what_is_no_host_is_refused(host: str) -> None:
         ("/srv/x.git", "file"),
         ("owner/name", None),
         ("https://a.example.com:port/x", None),
-        ("ftp://a.example.com/x", None),
     ],
 )
 def test_the_host_of_an_address_is_found(address: str, host: str | None) -> None:
@@ -59,7 +58,7 @@ def test_the_host_of_an_address_is_found(address: str, host: str | None) -> None
     "address",
     [
         *("", "-x", "--upload-pack=x", "ext::sh -c x", "https://u:p@a.b/x", "https://tok@a.b/x", "ssh://u:p@a.b/x"),
-        *("a b", "a\nb", "fd::17/x"),
+        *("a b", "a\nb", "fd::17/x", "git://a.b/x", "ftp://a.b/x", "HTTPS://a.b/x"),
     ],
 )
 def test_an_address_with_a_secret_an_option_or_a_program_is_refused(address: str) -> None:

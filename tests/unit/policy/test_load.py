@@ -111,7 +111,9 @@ def test_a_preset_is_loaded_by_its_name() -> None:
     assert load_policy("default").source.endswith("policies/default.yml")
 
 
-@pytest.mark.parametrize("name", ["defualt", "nope", "", "..", "default.yaml", "a\0b", "a/b\0c", "schema"])
+@pytest.mark.parametrize(
+    "name", ["defualt", "nope", "", "..", "default.yaml", "a\0b", "a/b\0c", "schema", f"{'x' * 300}.yml"]
+)
 def test_what_is_neither_preset_nor_file_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(PolicyInvalid):
         load_policy(name)

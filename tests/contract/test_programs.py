@@ -1,0 +1,270 @@
+"""Programs: bounded in time, output and offspring, and a result whatever they do."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+
+import pytest
+
+from runner.engine.contract import FileFault, KilledBy, SpawnRequest
+from runner.engine.fake import FakeCall, FakeOutcome
+from tests.contract.boxes import ENV, Box, RealBox, Script, cancel_when_it_prints, fault_of
+
+SPEAK = Script("printf out; printf err >&2; exit 3", lambda _: FakeOutcome(3, b"out", b"err"))
+FLOOD = Script(
+    "head -c 300000 /dev/zero; printf e >&2", lambda _: FakeOutcome(0, b"\0" * 300_000, b"e")
+)  # several pipes full
+FOREVER = Script("printf a; exec sleep 300", lambda _: FakeOutcome(stdout=b"a", seconds=300))
+ECHO = Script("exec cat", lambda call: FakeOutcome(stdout=call.stdin))
+WHERE = Script("pwd; cat name", lambda call: FakeOutcome(stdout=_where(call)))
+ENVIRONMENT = Script(
+    "exec env", lambda call: FakeOutcome(stdout="".join(f"{k}={v}\n" for k, v in call.env.items()).encode())
+)
+KILLED = Script("kill -KILL $$", lambda _: FakeOutcome(137))
+SAYS_127 = Script("exit 127", lambda _: FakeOutcome(127))
+
+
+def _where(call: FakeCall) -> bytes:
+    node = call.tree.node(f"{call.cwd}/name".removeprefix("./"))
+    return b"/root/" + call.cwd.encode() + b"\n" + (node.data if node else b"")
+
+
+def test_a_program_ends_with_its_output_and_exit_code(box: Box) -> None:
+    result = box.run(SPEAK)
+    assert (result.exit, result.stdout, result.stderr) == (3, b"out", b"err")
+    assert (result.started, result.truncated, result.timed_out, result.killed_by) == (True, False, False, None)
+    assert (result.stdout_bytes, result.stderr_bytes, result.survivors_killed) == (3, 3, 0)
+
+
+def test_a_program_killed_by_a_signal_has_the_exit_code_of_shells(box: Box) -> None:
+    result = box.run(KILLED)
+    assert (result.exit, result.killed_by) == (137, None)
+
+
+def test_output_beyond_the_cap_is_counted_and_dropped(box: Box) -> None:
+    result = box.run(FLOOD, output_cap_bytes=1000)
+    assert (result.exit, len(result.stdout), result.stdout_bytes) == (0, 1000, 300_000)
+    assert (result.stderr, result.truncated, result.killed_by) == (b"e", True, None)
+
+
+def test_output_of_exactly_the_cap_is_not_cut(box: Box) -> None:
+    result = box.run(FLOOD, output_cap_bytes=300_000)
+    assert (len(result.stdout), result.truncated) == (300_000, False)
+
+
+def test_output_beyond_the_cap_kills_where_that_is_asked(box: Box) -> None:
+    result = box.run(FLOOD, output_cap_bytes=1000, kill_at_cap=True)
+    assert (len(result.stdout), result.truncated, result.killed_by) == (1000, True, KilledBy.OUTPUT)
+
+
+def test_a_program_that_takes_too_long_is_killed(box: Box) -> None:
+    result = box.run(FOREVER, deadline_seconds=0.3)
+    assert (result.exit, result.timed_out, result.killed_by) == (None, True, KilledBy.DEADLINE)
+    assert result.stdout == b"a"
+
+
+def test_output_goes_to_the_sink_when_there_is_one(box: Box) -> None:
+    taken: dict[str, bytes] = {"stdout": b"", "stderr": b""}
+
+    def sink(name: str, data: bytes) -> None:
+        taken[name] += data
+
+    result = box.run(FLOOD, sink=sink, output_cap_bytes=200_000)
+    assert (result.stdout, result.stderr, result.stdout_bytes) == (b"", b"", 300_000)
+    assert (taken["stdout"], taken["stderr"]) == (b"\0" * 200_000, b"e")
+
+
+def test_input_is_fed_piece_by_piece(box: Box) -> None:
+    text = "ünï".encode()
+    pieces = [text[:1], b"", text[1:], b"\0" * 700_000]
+    assert box.run(ECHO, stdin=iter(pieces)).stdout == text + b"\0" * 700_000
+
+
+def test_without_input_a_program_reads_nothing(box: Box) -> None:
+    assert box.run(ECHO).stdout == b""
+
+
+def test_the_environment_is_exactly_what_is_given(box: Box) -> None:
+    lines = box.run(ENVIRONMENT, env={**ENV, "A": "1 2=3"}).stdout.decode().splitlines()
+    # PWD and its like are the shell's own doing.
+    ours = {line for line in lines if line.partition("=")[0] not in ("PWD", "OLDPWD", "SHLVL", "_")}
+    assert ours == {f"PATH={ENV['PATH']}", "A=1 2=3"}
+
+
+def test_a_program_runs_in_the_folder_that_is_asked_for(box: Box) -> None:
+    box.put("a/b/name", b"here")
+    box.put("name", b"root")
+    assert box.run(WHERE, cwd="a/b").stdout.endswith(b"/a/b\nhere")
+    assert box.run(WHERE).stdout.endswith(b"root")
+
+
+def test_the_folder_must_be_real(box: Box) -> None:
+    box.put("d/f", b"")
+    box.link("l", "d")
+    cases = {"x": FileFault.MISSING, "d/f": FileFault.NOT_A_DIRECTORY, "l": FileFault.LINK, "..": FileFault.OUTSIDE}
+    for cwd, fault in cases.items():
+        assert fault_of(lambda cwd=cwd: box.run(SPEAK, cwd=cwd)) is fault  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["no-such-program", "/no/such/program", "", "./tool", "d/tool"])
+def test_a_program_that_is_not_there_was_not_started(box: Box, name: str) -> None:
+    box.put("tool", b"#!/bin/sh\n", 0o755)
+    box.put("d/tool", b"#!/bin/sh\n", 0o755)
+    result = box.sandbox.spawn(SpawnRequest((name,), ENV, 20.0, 1000))
+    assert (result.started, result.exit, result.killed_by) == (False, 127, None)
+    assert result.stdout == b"" and len(result.stderr) == result.stderr_bytes > 0
+
+
+def test_a_program_that_says_127_was_started(box: Box) -> None:
+    result = box.run(SAYS_127)
+    assert (result.started, result.exit) == (True, 127)
+
+
+def test_a_running_program_can_be_cancelled_from_another_thread(box: Box) -> None:
+    wait = Script(FOREVER.text, lambda _: FakeOutcome(stdout=b"a", until_cancelled=True))
+    if isinstance(box, RealBox):
+        result = cancel_when_it_prints(box, wait)
+        assert (result.exit, result.killed_by, result.timed_out) == (None, KilledBy.CALLER, False)
+    box.sandbox.cancel()  # nothing runs: nothing happens
+    assert box.run(SPEAK).exit == 3
+
+
+# --- only with real processes
+
+
+def test_a_bare_name_is_never_looked_up_in_the_workspace(real: RealBox) -> None:
+    real.put("sh-here", b"#!/bin/sh\n", 0o755)
+    root = real.shell("pwd").stdout.decode().strip()
+    for path in (".", "", root, f"{root}/.", f"/usr/../{root}", f":{root}/:"):
+        result = real.sandbox.spawn(SpawnRequest(("sh-here",), {"PATH": path}, 20.0, 1000))
+        assert (result.started, result.exit) == (False, 127)
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "code"),
+    [(b"#!/bin/sh\n", 0o644, 126), (b"no magic", 0o755, 126), (b"#!/no/interpreter\n", 0o755, 127)],
+    ids=["no exec bit", "no format", "no interpreter"],
+)
+def test_a_file_that_cannot_be_executed_was_not_started(real: RealBox, content: bytes, mode: int, code: int) -> None:
+    real.put("tool", content, mode)
+    root = real.shell("pwd").stdout.decode().strip()
+    result = real.sandbox.spawn(SpawnRequest((f"{root}/tool",), ENV, 20.0, 1000))
+    assert (result.started, result.exit) == (False, code)
+
+
+@pytest.mark.parametrize("word", ["a\0b", "\ud800", "x" * (2 << 20), "x" * 200_000])
+def test_arguments_that_no_program_can_get_start_nothing(real: RealBox, word: str) -> None:
+    result = real.sandbox.spawn(SpawnRequest(("true", word), ENV, 20.0, 1000))
+    assert (result.started, result.exit) == (False, 126)
+
+
+def test_arguments_arrive_byte_for_byte(real: RealBox) -> None:
+    words = ["", "a b", "new\nline", "caf\udce9", "ünï", "--"]
+    result = real.sandbox.spawn(SpawnRequest(("printf", "%s|", *words), ENV, 20.0, 1000))
+    assert result.stdout == b"|a b|new\nline|caf\xe9|\xc3\xbcn\xc3\xaf|--|"
+
+
+def test_a_background_child_that_holds_the_output_does_not_delay_the_end(real: RealBox) -> None:
+    result = real.shell("sleep 300 & printf done", deadline_seconds=60.0)
+    assert (result.stdout, result.timed_out) == (b"done", False)
+    assert result.duration_ms < 30_000
+
+
+@pytest.mark.parametrize("background", ["setsid $0 -c 'echo >up; sleep 300'", "setsid $0 -c '(echo >up; sleep 300) &'"])
+def test_a_child_that_leaves_its_group_is_killed_and_counted(real: RealBox, background: str) -> None:
+    result = real.shell(f"{background} &\nwhile [ ! -e up ]; do :; done")
+    assert result.exit == 0 and result.survivors_killed >= 1
+    # Written so that the search does not find itself.
+    look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -o 'sleep 30[0]'"
+    assert real.shell(look).stdout == b""
+
+
+def test_nothing_of_a_killed_program_is_left(real: RealBox) -> None:
+    real.shell("(setsid sh -c 'sleep 0.6; echo late >late' &); sleep 300", deadline_seconds=0.3)
+    real.shell("sleep 1")
+    assert not real.sandbox.resolve("late").exists
+
+
+def test_a_program_cannot_ignore_its_end(real: RealBox) -> None:
+    result = real.shell("trap '' TERM INT HUP; while :; do sleep 1; done", deadline_seconds=0.3)
+    assert (result.exit, result.killed_by) == (None, KilledBy.DEADLINE)
+
+
+def test_programs_have_default_signals_and_no_foreign_descriptors(real: RealBox) -> None:
+    fds = real.shell("ls /proc/self/fd").stdout.split()
+    ignored = real.shell("grep SigIgn /proc/self/status").stdout.split()
+    assert fds == [b"0", b"1", b"2", b"3"]  # 3 is the listing itself
+    assert int(ignored[1], 16) == 0
+
+
+def test_a_program_cannot_reach_into_the_helper(real: RealBox) -> None:
+    text = "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline | grep -q '[h]elper.py' && ls $p/fd && cat $p/mem; done"
+    result = real.shell(text)
+    assert result.stdout == b""
+    assert b"denied" in result.stderr
+
+
+def test_signals_of_a_program_do_not_end_the_helper(real: RealBox) -> None:
+    for signal in ("HUP", "INT", "TERM", "PIPE", "USR1", "ALRM", "TSTP"):
+        real.shell(
+            "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline | grep -q 'S [^ ]*[h]elper.py' && "
+            f"kill -{signal} ${{p#/proc/}}; done"
+        )
+    assert real.run(SPEAK).exit == 3
+
+
+def test_a_program_that_closes_its_input_early_is_a_result(real: RealBox) -> None:
+    result = real.shell("exec <&-; printf ok", stdin=(b"x" * 100_000 for _ in range(50)))
+    assert (result.exit, result.stdout) == (0, b"ok")
+
+
+def test_input_that_is_never_read_does_not_block_the_deadline(real: RealBox) -> None:
+    result = real.shell("sleep 300", stdin=(b"x" * 100_000 for _ in range(50)), deadline_seconds=0.5)
+    assert result.killed_by is KilledBy.DEADLINE
+
+
+def test_an_error_of_the_sink_ends_the_program_and_not_the_sandbox(real: RealBox) -> None:
+    class SinkError(Exception):
+        pass
+
+    def sink(_name: str, _data: bytes) -> None:
+        raise SinkError
+
+    with pytest.raises(SinkError):
+        real.shell("yes", sink=sink)
+    assert real.run(SPEAK).exit == 3
+
+
+def test_an_error_of_the_input_ends_the_program_and_not_the_sandbox(real: RealBox) -> None:
+    def chunks() -> object:
+        yield b"x"
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        real.shell("cat; sleep 300", stdin=chunks())
+    assert real.run(SPEAK).exit == 3
+
+
+def test_large_output_arrives_byte_for_byte(real: RealBox) -> None:
+    result = real.shell("seq 1 200000", output_cap_bytes=4 << 20)
+    expected = "".join(f"{number}\n" for number in range(1, 200_001)).encode()
+    assert hashlib.sha256(result.stdout).digest() == hashlib.sha256(expected).digest()
+    assert sys.getsizeof(result.stdout) < 4 << 20
+
+
+@pytest.mark.docker
+def test_a_fork_bomb_ends_at_its_deadline_and_leaves_nothing(docker_sandbox: object) -> None:
+    box = RealBox(docker_sandbox)
+    bomb = "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"
+    result = box.shell('exec python3 -c "$1"', bomb, deadline_seconds=1.0)
+    assert result.killed_by is KilledBy.DEADLINE
+    assert b"os.fork" not in box.shell("cat /proc/*/cmdline | tr '\\0' ' '").stdout.replace(b"cat /proc", b"")
+
+
+@pytest.mark.docker
+def test_a_program_out_of_memory_is_said_to_be(docker_sandbox: object) -> None:
+    box = RealBox(docker_sandbox)
+    result = box.shell("exec python3 -c 'b = bytearray(4 << 30); b[::4096] = b[::4096]'")
+    assert (result.exit, result.killed_by) == (137, KilledBy.MEMORY)
+    assert box.run(SPEAK).exit == 3

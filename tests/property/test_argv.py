@@ -1,0 +1,194 @@
+"""The argv policy against random words, and against git itself: which verb an argv means, and whether hooks ran."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode, ToolError
+from runner.policy.argv import split_git_args, validate_argv
+from tests.support.argv_trees import FakeTree, decide
+
+ALIASES = {
+    "st": "status",
+    "up": "push",
+    "pp": "-p push",
+    "two": "up",
+    "quoted": '"pu\\sh" origin',
+    "loop": "loop2",
+    "loop2": "loop",
+}
+PUSH = ErrorCode.GIT_PUSH_VIA_RUN_COMMAND
+HOOKS = ErrorCode.GIT_HOOKS_SKIP_REFUSED
+
+_VOCABULARY = st.sampled_from(
+    "git npm pnpm node mise exec x run -c -C -e -p -r -- --prefix --test --import=./a push commit -n -m config alias.x "
+    "core.hooksPath= sh tsc ' \" \\ ! $( ` scratch/a.mjs ../x /tmp/x typecheck :: ext:: = - --call '' {} [".split()
+)
+_WORDS = st.lists(st.one_of(st.text(max_size=12), _VOCABULARY), max_size=12)
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.sampled_from(["git", "npm", "pnpm", "node", "mise"]), _WORDS)
+def test_any_words_give_a_decision_or_a_tool_error(first: str, words: list[str]) -> None:
+    try:
+        assert isinstance(decide([first, *words], FakeTree(aliases=dict(ALIASES))), Decision)
+    except ToolError as error:
+        assert error.code in (ErrorCode.INVALID_ARGUMENTS, ErrorCode.ARGV_REQUIRED, ErrorCode.BIN_NOT_ALLOWLISTED)
+
+
+@settings(max_examples=200, deadline=None)
+@given(_WORDS)
+def test_any_script_text_gives_a_decision(words: list[str]) -> None:
+    tree = FakeTree(original={"package.json": json.dumps({"scripts": {"x": " ".join(words)}})})
+    assert isinstance(decide(["npm", "run", "x"], tree), Decision)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.one_of(st.none(), st.integers(), st.text(), st.lists(st.one_of(st.text(), st.none(), st.integers()))))
+def test_any_value_gives_an_argv_or_a_tool_error(value: object) -> None:
+    try:
+        assert all(isinstance(word, str) for word in validate_argv(value))
+    except ToolError:
+        pass
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text())
+def test_any_text_splits_into_arguments_or_a_tool_error(text: str) -> None:
+    try:
+        assert split_git_args(text)
+    except ToolError:
+        pass
+
+
+# --- git as the judge of the judge ---
+
+_SOME_GLOBALS = st.lists(
+    st.sampled_from(
+        [
+            ("-C", "."),
+            ("-C", ""),
+            ("-c", "user.name=x"),
+            ("-c", "core.quotepath=false"),
+            ("-c", "push.default"),
+            ("--git-dir=.git",),
+            ("--git-dir", ".git"),
+            ("--work-tree", "."),
+            ("--work-tree=.",),
+            ("--namespace", "n"),
+            ("--namespace=push",),
+            ("--config-env=user.name=HOME",),
+            ("--config-env", "user.name=HOME"),
+            ("--super-prefix=push/",),
+            ("-p",),
+            ("-P",),
+            ("--no-pager",),
+            ("--paginate",),
+            ("--no-replace-objects",),
+            ("--literal-pathspecs",),
+            ("--no-optional-locks",),
+            ("--bare",),
+            ("-c",),
+            ("-C",),
+            ("--git-dir",),
+            ("--html-path",),
+            ("--version",),
+            ("--no-pa",),
+        ]
+    ),
+    max_size=4,
+)
+_VERB = st.sampled_from(["push", "status", "stash", "st", "ST", "up", "UP", "pp", "two", "quoted", "loop", "zz", "log"])
+_AFTER = st.lists(st.sampled_from(["push", "-h", "--help", "-n", "list", "x"]), max_size=2)
+
+
+@pytest.fixture(scope="module")
+def repository() -> Iterator[Path]:
+    with TemporaryDirectory() as folder:
+        root = Path(folder)
+        _git(root, "init", "-q", ".")
+        for name, value in ALIASES.items():
+            _git(root, "config", f"alias.{name}", value)
+        hook = root / ".git/hooks/pre-commit"
+        hook.write_text("#!/bin/sh\ntouch .git/hook-ran\n")
+        hook.chmod(0o755)
+        yield root
+
+
+def _git(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """git in the folder with an empty home, no editor, no terminal, and its trace on standard error."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "GIT_TRACE": "1",
+        "GIT_EDITOR": "true",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+        **{f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+    }
+    return subprocess.run(
+        ["git", *args],
+        cwd=root,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+def _real_verb(trace: str) -> str | None:
+    """The built-in that git ended with; None when it started none."""
+    found = re.findall(r"trace: built-in: git (\S+)", trace)
+    return found[0] if found else None
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(options=_SOME_GLOBALS, verb=_VERB, after=_AFTER)
+def test_a_push_is_seen_exactly_where_git_would_push(
+    repository: Path, options: list[tuple[str, ...]], verb: str, after: list[str]
+) -> None:
+    words = [*(word for option in options for word in option), verb, *after]
+    real = _real_verb(_git(repository, *words).stderr)
+    seen = decide(["git", *words], FakeTree(aliases=dict(ALIASES))).code is PUSH
+    if real == "push" and after[:1] not in (["--help"], ["-h"]):
+        assert seen
+    elif real is not None and real != "push":
+        assert not seen
+
+
+_COMMIT_WORDS = st.lists(
+    st.sampled_from(
+        "-n -an -na -nq -qn -uno -u -un -mn -m -mx -am -anm -S -t -F -C --no-verify --no-verif --no-ver --no-v "
+        "--no-verb --verify --no-edit --amend --message --message=-n --mess -v -vn -q -- x --no-verify-signatures "
+        "--no-post-rewrite --author --author=a<b> --date --clean --cleanup=strip --no-status --all -e -en -i -o -on -z -p".split()
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=_COMMIT_WORDS)
+def test_a_hook_skip_is_seen_exactly_where_git_would_skip_the_hook(repository: Path, words: list[str]) -> None:
+    marker = repository / ".git/hook-ran"
+    marker.unlink(missing_ok=True)
+    argv = ["commit", "--allow-empty", "--allow-empty-message", *words]
+    done = _git(repository, *argv)
+    refused = decide(["git", *argv]).code is HOOKS
+    if done.returncode == 0 and not marker.exists() and "git commit" in done.stderr:
+        assert refused, done.stderr
+    # --no-post-rewrite skips another hook than the marker's; `--verify` after the skip takes it back.
+    elif marker.exists() and not any("-p".startswith(w) or "post" in w or w == "--verify" for w in words):
+        assert not refused

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from runner.model.errors import RepositoryUnavailable
+from runner.model.tree import EntryKind
+from runner.setup.detect import NPM_INSTALL, PNPM_INSTALL, plan_setup
+from runner.setup.plan import SetupPlan, SetupSource
+
+
+@dataclass
+class Tree:
+    """A tree of text files, and of things that are none."""
+
+    files: dict[str, str]
+    others: dict[str, EntryKind] = field(default_factory=dict)
+
+    def kind(self, path: str) -> EntryKind | None:
+        return EntryKind.FILE if path in self.files else self.others.get(path)
+
+    def read_text(self, path: str) -> str | None:
+        return self.files.get(path)
+
+
+def plan(files: dict[str, str], **others: EntryKind) -> SetupPlan:
+    made = plan_setup("auto", Tree(files, others))
+    assert made.note
+    return made
+
+
+def package(**fields: object) -> str:
+    return json.dumps({"name": "x", **fields})
+
+
+DEPENDENT = package(dependencies={"a": "1"})
+
+
+@pytest.mark.parametrize(
+    ("lock", "argv"),
+    [
+        ("pnpm-lock.yaml", PNPM_INSTALL),
+        ("package-lock.json", NPM_INSTALL),
+        ("npm-shrinkwrap.json", NPM_INSTALL),
+    ],
+)
+def test_a_lock_file_decides_what_installs(lock: str, argv: tuple[str, ...]) -> None:
+    made = plan({"package.json": DEPENDENT, lock: ""})
+
+    assert [step.argv for step in made.steps] == [argv]
+    assert (made.source, made.needs_network) == (SetupSource.DETECTED, True)
+
+
+def test_no_install_runs_build_scripts_or_changes_a_lock_file() -> None:
+    assert "--ignore-scripts" in PNPM_INSTALL
+    assert "--frozen-lockfile" in PNPM_INSTALL
+    assert NPM_INSTALL == ("npm", "ci", "--ignore-scripts")
+
+
+@pytest.mark.parametrize(
+    ("manager", "argv"),
+    [
+        (None, PNPM_INSTALL),
+        ("npm@11.0.0", NPM_INSTALL),
+        ("npm", NPM_INSTALL),
+        ("pnpm@10.1.0", PNPM_INSTALL),
+        ("yarn@4.0.0", PNPM_INSTALL),
+        ("npmx@1", PNPM_INSTALL),
+        (7, PNPM_INSTALL),
+    ],
+)
+def test_of_two_lock_files_the_named_managers_is_used_else_pnpms(manager: object, argv: tuple[str, ...]) -> None:
+    files = {"package.json": package(packageManager=manager), "package-lock.json": "", "pnpm-lock.yaml": ""}
+
+    assert [step.argv for step in plan(files).steps] == [argv]
+    assert plan(files) == plan(dict(reversed(files.items())))
+
+
+def test_a_named_manager_without_its_lock_file_does_not_win_over_the_lock_file_that_is_there() -> None:
+    made = plan({"package.json": package(packageManager="pnpm@10"), "package-lock.json": ""})
+
+    assert [step.argv for step in made.steps] == [NPM_INSTALL]
+
+
+def test_pnpm_does_not_replace_itself_by_the_version_that_the_repository_names() -> None:
+    (step,) = plan({"package.json": package(packageManager="pnpm@1.0.0"), "pnpm-lock.yaml": ""}).steps
+
+    assert step.env == {"npm_config_manage_package_manager_versions": "false"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {},
+        {"package-lock.json": ""},
+        {"package.json": package(scripts={"test": "x"})},
+        {"package.json": DEPENDENT},
+        {"package.json": package(packageManager="yarn@4", dependencies={"a": "1"}), "yarn.lock": ""},
+        {"package.json": "{"},
+        {"package.json": "[" * 100_000},
+        {"package.json": "[]"},
+        {"package.json": package(dependencies=[1])},
+    ],
+    ids=["nothing", "lock-only", "no-dependencies", "no-lock", "yarn", "broken", "deep", "list", "wrong-type"],
+)
+def test_where_nothing_can_be_installed_nothing_is_planned(files: dict[str, str]) -> None:
+    made = plan(files)
+
+    assert (made.steps, made.needs_network, made.source) == ((), False, SetupSource.NONE)
+
+
+def test_dependencies_without_a_lock_file_are_told() -> None:
+    assert "lock file" in plan({"package.json": DEPENDENT}).note
+
+
+def test_a_folder_in_the_place_of_a_file_is_no_file() -> None:
+    made = plan_setup("auto", Tree({"package.json": DEPENDENT}, {"pnpm-lock.yaml": EntryKind.DIR}))
+
+    assert made.steps == ()
+
+
+def test_the_workspace_file_replaces_detection() -> None:
+    made = plan(
+        {".os/workspace.yml": "run: [[node, x.mjs]]\nenv: {A: b}", "package.json": DEPENDENT, "pnpm-lock.yaml": ""}
+    )
+
+    assert [(step.argv, dict(step.env)) for step in made.steps] == [(("node", "x.mjs"), {"A": "b"})]
+    assert (made.source, made.needs_network) == (SetupSource.WORKSPACE_FILE, True)
+
+
+def test_an_empty_workspace_file_turns_detection_off() -> None:
+    made = plan({".os/workspace.yml": "", "package.json": DEPENDENT, "pnpm-lock.yaml": ""})
+
+    assert (made.steps, made.needs_network, made.source) == ((), False, SetupSource.WORKSPACE_FILE)
+
+
+@pytest.mark.parametrize("kind", [EntryKind.DIR, EntryKind.OTHER, EntryKind.SYMLINK, EntryKind.FILE])
+def test_a_workspace_file_that_cannot_be_read_is_an_error_not_absence(kind: EntryKind) -> None:
+    with pytest.raises(RepositoryUnavailable) as refused:
+        plan_setup("auto", Tree({}, {".os/workspace.yml": kind}))
+
+    assert refused.value.code == "workspace_file_invalid"
+
+
+def test_the_policys_list_wins_over_the_repositorys_file() -> None:
+    tree = Tree({".os/workspace.yml": "run: [[evil]]", "package.json": DEPENDENT, "pnpm-lock.yaml": ""})
+    made = plan_setup([["node", "-v"]], tree)
+
+    assert [step.argv for step in made.steps] == [("node", "-v")]
+    assert made.source is SetupSource.POLICY
+
+
+def test_the_policy_can_turn_set_up_off() -> None:
+    made = plan_setup("off", Tree({".os/workspace.yml": "not: valid"}))
+
+    assert (made.steps, made.source) == ((), SetupSource.NONE)
