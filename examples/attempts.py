@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from examples import containment, verdict
-from examples.hostile import PAYLOAD_TRACE
+from examples.hostile import LEAF, PAYLOAD_TRACE
 from examples.session import Call
 from examples.verdict import Judge
 from runner.policy.document import Policy
@@ -79,7 +79,7 @@ def _files() -> tuple[Attempt, ...]:
             (
                 _tool("write_file", path="src/out/leaf.js", content="owned"),
                 _tool("write_file", path="src/leaf.js", content="owned"),
-                _attack("traces", "/tmp/leaf.js"),
+                _attack("traces", LEAF),
             ),
             verdict.refused_without_trace(write_refused),
         ),
@@ -198,11 +198,11 @@ def _reaching_out(ground: Ground) -> tuple[Attempt, ...]:
 def _using_up(ground: Ground) -> tuple[Attempt, ...]:
     limits = ground.policy.limits
     return (
-        Attempt(
-            "flood the output", (_attack("flood"), STILL_WORKS), containment.bounded_output(limits.output_kib)
-        ),
+        Attempt("flood the output", (_attack("flood"), STILL_WORKS), containment.bounded_output(limits.output_kib)),
         Attempt("fill the disk", (_attack("disk"), STILL_WORKS), containment.bounded_disk(limits.workspace_mib)),
-        Attempt("fill the process table", (_attack("processes"), STILL_WORKS), containment.bounded_processes(limits.pids)),
+        Attempt(
+            "fill the process table", (_attack("processes"), STILL_WORKS), containment.bounded_processes(limits.pids)
+        ),
         Attempt("leave a process behind", (_attack("leave"), _attack("look")), containment.nothing_left_behind),
         Attempt(
             "never end",

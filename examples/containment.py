@@ -41,7 +41,7 @@ def no_network(scene: Scene) -> Verdict:
 
 
 def no_push_from_inside(scene: Scene) -> Verdict:
-    """git failed inside each time; that the remote did not move is judged for every attempt."""
+    """Git failed inside each time; that the remote did not move is judged for every attempt."""
     for answer in scene.answers:
         facts = facts_of(answer)
         if not facts or not isinstance(facts.get("status"), int) or facts["status"] == 0:

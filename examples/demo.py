@@ -18,8 +18,8 @@ from pathlib import Path
 
 from examples.attempts import Attempt, Ground, attempts
 from examples.endings import endings
-from examples.hostile import spoil, spoil_set_up
 from examples.host_watch import HostWatch, host_addresses
+from examples.hostile import spoil, spoil_set_up
 from examples.records import check_records, leftovers
 from examples.remote import Remote, copy_sample, make_remote
 from examples.session import DemoFailed, Session
@@ -63,7 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(prefix="runner-demo-") as folder:
             failures = _show(Path(folder).resolve())
     else:
-        kept.mkdir(parents=True)
+        try:
+            kept.mkdir(parents=True)
+        except OSError as error:
+            parser.error(f"--keep {kept}: {error.strerror}")
         failures = _show(kept.resolve())
     seconds = time.monotonic() - started
     verdict = "everything held" if not failures else f"NOT HELD: {'; '.join(failures)}"
@@ -86,7 +89,7 @@ def _show(folder: Path) -> list[str]:
         failures += [f"left over: {name}" for name in left]
     except DemoFailed as failed:
         place.stage.failure(str(failed))
-        failures.append(str(failed).partition(":")[0])
+        failures.append(str(failed))
     return failures
 
 
@@ -123,6 +126,7 @@ def _hostile(place: Place) -> list[Row]:
 
 
 def _try(place: Place, twin: Remote, watch: HostWatch, session: Session, attempt: Attempt) -> Row:
+    place.stage.trying(attempt.name)
     for call in attempt.before:
         answer = session.send(call)
         if not answer.ok or answer.result.get("code", answer.result.get("exit", 0)) != 0:

@@ -8,7 +8,7 @@ from typing import Any
 
 from examples.records import report_of
 from examples.remote import Remote
-from examples.session import Answer, Session, runner_run
+from examples.session import Answer, Session
 from examples.stage import Row
 from examples.verdict import Verdict, escaped
 
@@ -23,8 +23,9 @@ def endings(
     """Both attempts with their verdicts."""
     common = ("--policy", str(policy))
     out = folder / "set-up"
-    exit_code, _ = runner_run(("--repo", set_up.address, *common, "--out", str(out)), environment)
-    first = judge_set_up(exit_code, report_of(out))
+    with Session(("--repo", set_up.address, *common, "--out", str(out)), environment) as session:
+        pass  # no call is needed: the run must not get that far
+    first = judge_set_up(session.exit_code, report_of(out))
     out = folder / "killed"
     with Session(("--repo", twin.address, *common, "--out", str(out)), environment) as session:
         answer = session.call("workspace.run_command", argv=["node", "attack/kill.mjs"])
@@ -32,7 +33,7 @@ def endings(
     return ("start a shell from the set-up", first), ("kill the runner's helper", second)
 
 
-def judge_set_up(exit_code: int, report: Mapping[str, Any]) -> Verdict:
+def judge_set_up(exit_code: int | None, report: Mapping[str, Any]) -> Verdict:
     """The run never began, for the reason that the set-up asked for a shell."""
     ended = report.get("ended") or {}
     if exit_code != _REPOSITORY or ended.get("code") != "bin_not_allowlisted" or not _torn_down(report):

@@ -53,10 +53,14 @@ class HostWatch:
         self._thread.join()
         self._socket.close()
 
+    def wait_for_contact(self, *, seconds: float) -> bool:
+        """Whether one more connection was counted within that time."""
+        return self._seen.acquire(timeout=seconds)
+
     def _prove(self) -> None:
         """A watch that would not notice anybody proves nothing: one connection of our own is seen, then forgotten."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=5):
-            if not self._seen.acquire(timeout=5):
+            if not self.wait_for_contact(seconds=5):
                 raise RuntimeError("the host's own watch sees nothing")
         self.contacts = 0
 

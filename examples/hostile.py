@@ -8,17 +8,20 @@ from pathlib import Path
 
 from examples.remote import copy_sample
 
-__all__ = ["PAYLOAD_TRACE", "spoil", "spoil_set_up"]
+__all__ = ["LEAF", "PAYLOAD_TRACE", "spoil", "spoil_set_up"]
 
 PAYLOAD_TRACE = "/tmp/payload-ran"  # noqa: S108 - inside the container
 """Where a hook leaves word that it ran: proof that the trap was sprung, wherever that was."""
+
+LEAF = "/tmp/leaf.js"  # noqa: S108 - inside the container
+"""Where the links beneath src lead: out of the clone, to a place that the run's user could write."""
 
 _ATTACKS = Path(__file__).resolve().parent / "twin" / "attack"
 _LINKS = {
     "docs/users.txt": "/etc/passwd",
     "docs/system": "/etc",
-    "src/out": "/tmp",  # inside a folder that the run may write
-    "src/leaf.js": "/tmp/leaf.js",
+    "src/out": "/tmp",  # noqa: S108 - inside a folder that the run may write
+    "src/leaf.js": LEAF,
 }
 _SCRIPTS = ("preinstall", "install", "postinstall", "prepare", "pretest", "posttest")
 

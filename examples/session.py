@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-__all__ = ["Answer", "Call", "DemoFailed", "Session", "runner_json", "runner_run"]
+__all__ = ["Answer", "Call", "DemoFailed", "Session", "runner_json"]
 
 ROOT = Path(__file__).resolve().parents[1]
 RUNNER = (sys.executable, "-m", "runner.doors.cli")
 ANSWER_SECONDS = 90.0
-"""How long one answer may take, set-up included: well above the policy's commandSeconds, so the runner's bound counts."""
+"""How long one answer may take, set-up included: well above commandSeconds, so that the runner's own bound counts."""
 
 
 class DemoFailed(Exception):
@@ -49,8 +49,10 @@ class Answer:
 
     @property
     def rule(self) -> str:
-        """The rule that refused, empty when the refusal names none."""
-        return str(self.error.get("details", {}).get("rule", ""))
+        """The rule that refused; where a path was followed out of the clone, the place that noticed; else empty."""
+        details = self.error.get("details", {})
+        followed_out = details.get("fault") == "outside"
+        return str(details.get("rule") or ("path resolution beneath the root" if followed_out else ""))
 
     @property
     def output(self) -> str:
@@ -111,25 +113,15 @@ class Session:
             ready, _, _ = select.select([descriptor], [], [], ANSWER_SECONDS)
             chunk = os.read(descriptor, 65536) if ready else b""
             if not chunk:
-                why = "the runner ended" if ready else f"no answer within {ANSWER_SECONDS:.0f} s"
-                raise DemoFailed(f"{tool}: {why}")
+                raise DemoFailed(f"{tool}: {self._why_no_answer(ended=bool(ready))}")
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         return line
 
-
-def runner_run(arguments: Sequence[str], environment: Mapping[str, str]) -> tuple[int, str]:
-    """Exit code and standard error of a `runner run` without calls."""
-    finished = subprocess.run(
-        [*RUNNER, "run", *arguments, "--calls", "-"],
-        env=dict(environment),
-        cwd=ROOT,
-        input=b"",
-        capture_output=True,
-        check=False,
-        timeout=ANSWER_SECONDS,
-    )
-    return finished.returncode, finished.stderr.decode("utf-8", "replace")
+    def _why_no_answer(self, *, ended: bool) -> str:
+        if not ended:
+            return f"no answer within {ANSWER_SECONDS:.0f} s"
+        return f"the runner ended with {self._process.wait(timeout=ANSWER_SECONDS)}; its own words are above"
 
 
 def runner_json(arguments: Sequence[str], environment: Mapping[str, str]) -> Any:

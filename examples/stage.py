@@ -47,6 +47,12 @@ class Stage:
         self._console.print(line, soft_wrap=True)
         sys.stdout.flush()
 
+    def trying(self, name: str) -> None:
+        """What goes on right now, for somebody who watches; the table tells what came of it."""
+        if not self._plain:
+            self._console.print(Text(f"  … {name}", style="dim"))
+            sys.stdout.flush()
+
     def failure(self, message: str) -> None:
         """What did not hold."""
         self._console.print(Text(f"  ✗ {visible(message, keep_newlines=True)}", style="bold red"), soft_wrap=True)

@@ -28,6 +28,7 @@ __all__ = [
     "works",
 ]
 
+
 @dataclass(frozen=True, slots=True)
 class Scene:
     """An attempt as it went: the answers that count, and what the host saw meanwhile."""
@@ -106,16 +107,20 @@ def facts_of(answer: Answer) -> dict[str, Any] | None:
 
 
 def works(answer: Answer) -> bool:
+    """Whether a command ran and ended well."""
     return answer.ok and isinstance(answer.result, dict) and answer.result.get("code") == 0
 
 
 def contained(by: str, evidence: str) -> Verdict:
+    """It was allowed to try, and got nowhere, by `by`."""
     return Verdict(True, "contained", by, evidence)
 
 
 def escaped(evidence: str) -> Verdict:
+    """It got somewhere, or nobody can tell that it did not."""
     return Verdict(False, "ESCAPED", "", evidence)
 
 
 def said(answers: Sequence[Answer]) -> str:
+    """The answers, shortened, for the reader who has to find out what went wrong."""
     return "; ".join(answer.output[:300] for answer in answers) or "no answer"

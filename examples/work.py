@@ -5,6 +5,7 @@ Read, search, see the test fail, be stopped by the repository's own hook, mend, 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +58,7 @@ class _Desk:
         return answer
 
     def show(self, title: str, answer: Answer, detail: str) -> None:
+        """The step is on the stage."""
         self._stage.step(title, detail, answer.milliseconds)
 
     def do(self, title: str, detail: str, tool: str, **arguments: Any) -> Answer:
@@ -132,8 +134,7 @@ def check_remote(remote: Remote, before: dict[str, str], fixed_before: dict[str,
 
 
 def _tally(tests: Answer) -> str:
-    lines = [line.lstrip("#ℹ ") for line in tests.result["stdout"].splitlines()]
-    return ", ".join(line for line in lines if line.startswith(("pass ", "fail ")))
+    return ", ".join(re.findall(r"\b(?:pass|fail) \d+$", tests.result["stdout"], re.MULTILINE))
 
 
 def _require(held: bool, message: str) -> None:

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 
 if [ -x .venv/bin/runner ]; then
     .venv/bin/runner image rm ||
-        printf 'make clean: images and containers were left: no engine answered.\n' >&2
+        printf 'make clean: images and containers were left; the line above says why.\n' >&2
 elif [ -e build/images.json ]; then
     printf 'make clean: images are left, since .venv is gone. Run `make setup` and `make clean` to remove them.\n' >&2
 fi

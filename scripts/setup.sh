@@ -32,7 +32,7 @@ need() {
     fi
 }
 
-new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; }
 
 find_python() {
     local candidate
@@ -46,7 +46,8 @@ find_python() {
 }
 
 command -v git >/dev/null || need git "git is missing. Install it with your system's package manager."
-if ! python=$(find_python) && [ -z "${PYTHON:-}" ] && ! command -v python3 >/dev/null; then
+python=$(find_python) || python=
+if [ -z "$python" ] && [ -z "${PYTHON:-}" ] && ! command -v python3 >/dev/null; then
     need python3-venv "Python is missing. Install Python 3.11 or newer."
     python=$(find_python) || python=
 fi

@@ -34,7 +34,6 @@ BASE_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "npm_config_audit": "false",
         "npm_config_fund": "false",
         "npm_config_update_notifier": "false",
-        "npm_config_store_dir": "/home/agent/.pnpm-store",
     }
 )
 

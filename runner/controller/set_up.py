@@ -13,9 +13,10 @@ from runner.controller.environment import command_environment
 from runner.controller.network import network, prove_cut
 from runner.controller.tree_view import SandboxTree
 from runner.engine.contract import SpawnRequest, SpawnResult
-from runner.gate.delivery import delivery_steps
-from runner.gate.fetch import Fetched, deliver_pack
+from runner.gate.delivery import DeliveryStep, delivery_steps
+from runner.gate.fetch import Fetched
 from runner.gate.host_git import HostGit
+from runner.gate.shipment import shipment
 from runner.model.errors import RepositoryUnavailable, ToolError
 from runner.policy.argv import ArgvPolicy, decide_argv
 from runner.policy.ledger import Ledger
@@ -31,6 +32,13 @@ OUTBOX = "/home/agent/outbox.git"
 _TAIL_CHARS = 2000
 _OUTPUT_CAP_BYTES = 1024 * 1024
 _DELIVERY_SECONDS = 600.0
+# Left alone, pnpm puts its store into the root of the file system that the project is on: into the workspace.
+_PNPM_HOME = DeliveryStep(("/bin/mkdir", "-p", "/home/agent/.config/pnpm"), "a place for pnpm's settings")
+_PNPM_SETTINGS = DeliveryStep(
+    ("/usr/bin/dd", "status=none", "of=/home/agent/.config/pnpm/rc"),
+    "where pnpm keeps its store",
+    stdin=b"store-dir=/home/agent/.pnpm-store\n",
+)
 _CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache", "/home/agent/.local")
 
 
@@ -41,19 +49,23 @@ def make_clone(run: Prepared, gate: HostGit, fetched: Fetched) -> None:
         RepositoryUnavailable: naming the step that failed.
     """
     run.progress("making the clone")
-    policy = run.policy
-    environment = command_environment({})
-    for step in delivery_steps(fetched, outbox=OUTBOX, name=policy.commit.name, email=policy.commit.email):
-        stdin: Iterable[bytes] | None = deliver_pack(gate, fetched) if step.takes_pack else [step.stdin]
-        result = run.sandbox.spawn(
-            SpawnRequest(step.argv, environment, _DELIVERY_SECONDS, _OUTPUT_CAP_BYTES, stdin=stdin)
+    commit = run.policy.commit
+    with shipment(gate, fetched, progress=run.progress) as shipped:
+        steps = delivery_steps(fetched, shipped.name, outbox=OUTBOX, name=commit.name, email=commit.email)
+        for step in (_PNPM_HOME, _PNPM_SETTINGS, *steps):
+            _deliver(run, step, [step.stdin] if step.takes is None else shipped.chunks(step.takes))
+
+
+def _deliver(run: Prepared, step: DeliveryStep, stdin: Iterable[bytes]) -> None:
+    result = run.sandbox.spawn(
+        SpawnRequest(step.argv, command_environment({}), _DELIVERY_SECONDS, _OUTPUT_CAP_BYTES, stdin=stdin)
+    )
+    if result.exit != 0:
+        raise RepositoryUnavailable(
+            f"the clone could not be made ({step.why}): {_tail(result)}",
+            hint="If the workspace is too small, raise limits.workspaceMiB or limits.workspaceInodes.",
+            code="clone_failed",
         )
-        if result.exit != 0:
-            raise RepositoryUnavailable(
-                f"the clone could not be made ({step.why}): {_tail(result)}",
-                hint="If the workspace is too small, raise limits.workspaceMiB or limits.workspaceInodes.",
-                code="clone_failed",
-            )
 
 
 def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], roles: Mapping[str, str]) -> None:

@@ -59,7 +59,9 @@ GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and 
 SCAN_SECONDS = 30.0
 PATH_MAX_CHARS = 5000  # above the kernel's 4096, so that the helper gives the verdict on all that fits a head
 SCAN_MAX_BYTES = 66 * 1024 * 1024  # the helper's 32 MiB for entries, as much for what is gone, and two frames
-STDIN_PIECE_BYTES = 256 * 1024
+# Half of a pipe's least usual capacity: one piece always fits into the helper's standard input, so the host is never
+# stuck sending it while the helper is stuck sending output.
+STDIN_PIECE_BYTES = 32 * 1024
 DEADLINE_MAX_SECONDS = 7 * 24 * 3600.0
 LINE_MAX_BYTES = 64 * 1024
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from runner.gate.address import Address
 from runner.gate.credentials import Credential, Redactor
-from runner.gate.process import HostProgram, Output, run_program
+from runner.gate.process import Output, run_program
 from runner.model.errors import EngineUnavailable
 
 __all__ = ["GitFailed", "GitResult", "HostGit"]
@@ -116,7 +117,7 @@ class HostGit:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._config = state / "gitconfig"
         # Repositories of other owners are served, with their configuration overridden. From `-c`, git ignores this key.
-        staged = state / f"gitconfig.{os.getpid()}"
+        staged = _staged(self._config)
         staged.write_text("[safe]\n\tdirectory = *\n", encoding="ascii")
         staged.replace(self._config)
         self._ca_file = ca_file
@@ -124,6 +125,8 @@ class HostGit:
         if found is None:
             raise EngineUnavailable("git is not installed on this host", hint="Install git.", code="git_missing")
         self._git = found
+        self._programs = state / "programs"
+        self._link_programs()
 
     def run(
         self,
@@ -141,7 +144,7 @@ class HostGit:
 
         Args:
             arguments: the subcommand and what follows it.
-            repository: the git folder to work in; one that we made.
+            repository: the git folder to work in; one that we made, except to read its configuration with `config`.
             address: where it may connect to; None forbids every protocol.
             credential: answered to that address alone.
             stdin: chunks; what the iterable raises, this raises.
@@ -179,30 +182,6 @@ class HostGit:
             raise GitFailed(arguments[0], result)
         return result.stdout
 
-    def stream(
-        self,
-        arguments: Sequence[str],
-        *,
-        repository: Path,
-        stdin: Iterable[bytes] = (),
-        deadline_seconds: float = DEFAULT_SECONDS,
-    ) -> Iterator[bytes]:
-        """What git writes, piece by piece, working locally. Dropping the iterator kills git.
-
-        Raises:
-            GitFailed: after the last piece, when it failed; the pieces must not be used then.
-        """
-        with (
-            self._prepared(arguments, repository, None, None) as (argv, env, descriptors),
-            HostProgram(argv, env=env, deadline_seconds=deadline_seconds, stdin=stdin, pass_fds=descriptors) as program,
-        ):
-            while chunk := program.read():
-                yield chunk
-            ending = program.finish()
-        if ending.exit != 0 or ending.timed_out:
-            result = GitResult(ending.exit, b"", ending.stderr.decode("utf-8", "replace"), ending.timed_out)
-            raise GitFailed(arguments[0], result)
-
     def serving_command(self, program: str) -> str:
         """The value for `--upload-pack` or `--receive-pack`: git's serving half with its own side made harmless.
 
@@ -211,6 +190,25 @@ class HostGit:
         """
         options = [word for option in _SERVING_OPTIONS for word in ("-c", option)]
         return shlex.join(["env", "GIT_ALLOW_PROTOCOL=none", self._git, *options, program])
+
+    def _link_programs(self) -> None:
+        """The only separate programs that git finds are those that speak smart HTTP.
+
+        Without `git-http-fetch`, an HTTP server cannot make git fall back to fetching single files, which it would
+        take without checking the objects.
+        """
+        self._programs.mkdir(mode=0o700, exist_ok=True)
+        asked = run_program(
+            [self._git, "--exec-path"], env={"PATH": FIXED_PATH}, deadline_seconds=10, max_stdout_bytes=4096
+        )
+        own = asked.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
+        for name in ("git-remote-http", "git-remote-https"):
+            target = Path(own) / name
+            link = self._programs / name
+            if target.exists() and not (link.is_symlink() and link.readlink() == target):
+                staged = _staged(link)
+                staged.symlink_to(target)
+                staged.replace(link)
 
     @contextmanager
     def _prepared(
@@ -235,6 +233,7 @@ class HostGit:
         environment = {
             "PATH": FIXED_PATH,
             "HOME": str(self._home),
+            "GIT_EXEC_PATH": str(self._programs),
             "LC_ALL": "C",
             "TZ": "UTC",
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -250,6 +249,13 @@ class HostGit:
         if self._ca_file is not None:
             environment["GIT_SSL_CAINFO"] = str(self._ca_file)
         return environment
+
+
+def _staged(path: Path) -> Path:
+    """A name beside `path` that no other process or thread writes to; renamed to `path` when complete."""
+    staged = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
+    staged.unlink(missing_ok=True)
+    return staged
 
 
 def _result(output: Output, credential: Credential | None) -> GitResult:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -29,6 +29,7 @@ from runner.model.errors import ErrorCode, ToolError
 __all__ = ["Quarantine", "TreeEntry", "receive"]
 
 _INDEX_SECONDS = 300.0
+_LISTING_BYTES = 128 << 20  # a tree of 500,000 files, the most that a workspace may hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,19 @@ class Quarantine:
         """Everything that was taken in is gone from the host. Idempotent."""
         shutil.rmtree(self.repository, ignore_errors=True)
 
+    def output(self, arguments: Sequence[str], *, stdin: bytes = b"", max_stdout_bytes: int = _LISTING_BYTES) -> bytes:
+        """What git wrote, working in the quarantine.
+
+        Raises:
+            ToolError: PUSH_POLICY_VIOLATION, rule `push.objects`: git failed, or wrote more than the bound.
+        """
+        try:
+            return self.git.output(
+                arguments, repository=self.repository, stdin=[stdin], max_stdout_bytes=max_stdout_bytes
+            )
+        except GitFailed as failure:
+            raise _refused("push.objects", f"the outgoing objects could not be read: {failure}") from failure
+
     def blob(self, oid: str, *, max_bytes: int) -> bytes:
         """The content of a blob.
 
@@ -69,16 +83,16 @@ class Quarantine:
             ToolError: PUSH_POLICY_VIOLATION, rule `push.blob`: it is none, or is larger than `max_bytes`.
         """
         _require_object_name(oid)
-        header = self.git.output(["cat-file", "--batch-check"], repository=self.repository, stdin=[f"{oid}\n".encode()])
+        header = self.output(["cat-file", "--batch-check"], stdin=f"{oid}\n".encode())
         fields = header.decode("ascii", "replace").split()
         if len(fields) != 3 or fields[1] != "blob" or int(fields[2]) > max_bytes:
             raise _refused("push.blob", f"an outgoing file's content ({oid[:12]}) is too large to be judged")
-        return self.git.output(["cat-file", "blob", oid], repository=self.repository, max_stdout_bytes=max_bytes)
+        return self.output(["cat-file", "blob", oid], max_stdout_bytes=max_bytes)
 
     def tree(self, commit: str) -> Mapping[str, TreeEntry]:
         """Every path of a commit's tree, folders left out."""
         _require_object_name(commit)
-        listing = self.git.output(["ls-tree", "-r", "-z", "--full-tree", commit], repository=self.repository)
+        listing = self.output(["ls-tree", "-r", "-z", "--full-tree", commit])
         return MappingProxyType(dict(_entries(listing)))
 
     def base_tree(self) -> Mapping[str, TreeEntry]:

@@ -128,8 +128,10 @@ def _require_no_local_hooks(git: HostGit, address: Address) -> None:
     folder = _git_folder(Path(address.path))
     # `core.hooksPath` may be set in the repository's own file or in one that it includes.
     configured = git.run(["config", "--local", "--includes", "--get", "core.hooksPath"], repository=folder)
-    hooks = folder / (configured.stdout.decode("utf-8", "surrogateescape").rstrip("\n") or "hooks")
-    present = [name for name in _RECEIVING_HOOKS if _is_executable(hooks / name)]
+    place = configured.stdout.decode("utf-8", "surrogateescape").rstrip("\n") or "hooks"
+    present = [name for name in _RECEIVING_HOOKS if _is_executable(folder / place / name)]
+    if place.startswith("~"):
+        present.append(place)  # whose home it means is not known here
     if present:
         raise ToolError(
             ErrorCode.GIT_PUSH_FAILED,

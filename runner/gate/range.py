@@ -47,12 +47,10 @@ def changes_of_range(quarantine: Quarantine, *, max_commits: int) -> tuple[Outgo
 
     Raises:
         ToolError: PUSH_POLICY_VIOLATION: rule `push.maxCommits`, or `push.objects` for what cannot be listed.
-        GitFailed: git could not list what it had accepted.
     """
-    listing = quarantine.git.output(
+    listing = quarantine.output(
         ["rev-list", "--topo-order", "--parents", f"--max-count={max_commits + 1}", "--stdin"],
-        repository=quarantine.repository,
-        stdin=[rev_list_input(quarantine.commit, quarantine.known)],
+        stdin=rev_list_input(quarantine.commit, quarantine.known),
     )
     rows = [tuple(line.split()) for line in listing.decode("ascii").splitlines()]
     if len(rows) > max_commits:
@@ -104,9 +102,8 @@ def _merge_bases(quarantine: Quarantine, one: str, two: str) -> list[str]:
 
 
 def _diff(quarantine: Quarantine, old: str, new: str) -> dict[str, TreeChange]:
-    listing = quarantine.git.output(
+    listing = quarantine.output(
         ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--end-of-options", old, new],
-        repository=quarantine.repository,
         max_stdout_bytes=_MAX_DIFF_BYTES,
     )
     fields = listing.split(b"\0")

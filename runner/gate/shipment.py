@@ -89,5 +89,6 @@ def _make(git: HostGit, fetched: Fetched, folder: Path, wanted: list[str], limit
         deadline_seconds=limits.seconds,
     )
     if not result.ok:
+        shutil.rmtree(folder.parent, ignore_errors=True)
         raise mirror_broken(fetched.mirror, GitFailed("pack-objects", result))
     fresh.rename(folder)

@@ -20,12 +20,15 @@ _PROGRAMS = frozenset(
 _CODE_FILES = frozenset({"pnpmfile"})
 _SAFE_PAGERS = frozenset({"", "true", "false", "man", "browser"})
 _HARMLESS = frozenset({"", "/dev/null"})
+_LONGEST_NAME = 100  # no setting of theirs is half as long
 _FALSE = frozenset({"false", "0", "no", "off"})
 
 
 def judge_settings(call: Call, settings: Iterable[tuple[str, str]], by: str) -> Decision | None:
     """Refused when one of the settings names a program, loads code, or switches hooks off."""
     for raw, value in settings:
+        if len(raw) > _LONGEST_NAME:
+            continue
         name = _kebab(raw.removeprefix("config."))
         refused = _judge(call, name, value, by)
         if refused is not None:

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from runner.model.decision import Decision
 from runner.policy.argv_values import Call, deny_program, deny_scratch
 from runner.policy.launchers import judge_shell_option, judge_target
+from runner.policy.manifest import judge_manifest, scripts_of
 from runner.policy.nopt import Dialect, Given, read_options
 from runner.policy.package_settings import judge_setting_files, judge_settings
 from runner.policy.scratch import inside_workspace
-from runner.policy.scripts import judge_manifest, judge_script, scripts_of
+from runner.policy.scripts import judge_script
 from runner.policy.typecheck import is_typecheck_script
 
 __all__ = ["judge_pnpm"]

@@ -6,15 +6,15 @@ typechecker around the verification task, or execute scratch. Only these four co
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
 
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
-from runner.policy.argv_values import Call, deny_hooks, deny_scratch, deny_typecheck
+from runner.policy.argv_values import Call, deny_hooks, deny_typecheck
 from runner.policy.environment_values import judge_variable
+from runner.policy.manifest import judge_manifest, scripts_of, selected_scripts
 from runner.policy.scratch import inside_workspace, judge_file
 from runner.policy.shell_text import assignment, commands_in
 from runner.policy.typecheck import is_typecheck_module, is_typecheck_program, is_typecheck_script
@@ -22,11 +22,9 @@ from runner.policy.typecheck import is_typecheck_module, is_typecheck_program, i
 __all__ = [
     "SHELLS",
     "judge_command",
-    "judge_manifest",
     "judge_script",
     "judge_shell_line",
     "program_name",
-    "scripts_of",
     "unwrap",
 ]
 
@@ -52,7 +50,6 @@ _CODES = frozenset(
     }
 )
 _NUMBER = re.compile(r"[\d.]+[smhd]?")
-_PLAIN_SELECTOR = re.compile(r"\^?([\w:.-]*?)(?:\.\*)?\$?")
 
 
 def judge_shell_line(call: Call, text: str) -> Decision | None:
@@ -100,16 +97,6 @@ def judge_command(call: Call, words: Sequence[str]) -> Decision | None:
     return judge_file(call, words[0], "scratch.program") if "/" in words[0] else None
 
 
-def judge_manifest(call: Call, folder: str) -> Decision | None:
-    """Refused when the package.json that decides what the scripts are was made or changed by this run."""
-    path = inside_workspace(call, posixpath.join(folder, "package.json"))
-    if path is None:
-        return deny_scratch("scratch.package", posixpath.join(folder, "package.json"))
-    if (call.tree.created_by_run(path) or call.tree.changed_by_run(path)) and not call.policy.scratch_allowed(path):
-        return deny_scratch("scratch.package", path)
-    return None
-
-
 def judge_script(call: Call, folder: str, name: str) -> Decision | None:
     """Refused when the package script `name` of the folder, or what runs before and after it, is."""
     if is_typecheck_script(name):
@@ -119,7 +106,7 @@ def judge_script(call: Call, folder: str, name: str) -> Decision | None:
         return refused
     scripts = scripts_of(call, folder)
     root = inside_workspace(call, folder) or "."
-    for script in _selected(scripts, name):
+    for script in selected_scripts(scripts, name):
         if (root, script) in call.progress.scripts:
             continue
         call.progress.scripts.add((root, script))
@@ -233,29 +220,3 @@ _FOLLOWED: dict[str, Callable[[Call, list[str]], Decision | None]] = {
     "source": _judge_source,
     ".": _judge_source,
 }
-
-
-def scripts_of(call: Call, folder: str) -> dict[str, str]:
-    """The scripts of the folder's package.json by name; empty where it cannot be read."""
-    path = inside_workspace(call, posixpath.join(folder, "package.json"))
-    text = None if path is None else call.tree.read_text(path)
-    try:
-        manifest = json.loads(text.removeprefix("\ufeff")) if text is not None else None
-    except (ValueError, RecursionError):
-        return {}
-    scripts = manifest.get("scripts") if isinstance(manifest, dict) else None
-    if not isinstance(scripts, dict):
-        return {}
-    return {name: line for name, line in scripts.items() if isinstance(line, str)}
-
-
-def _selected(scripts: dict[str, str], name: str) -> list[str]:
-    if len(name) > 1 and name.startswith("/") and "/" in name[1:]:
-        # pnpm takes /regex/. A regex of the caller's is never run here: plain text is looked for, anything else
-        # stands for every script.
-        plain = _PLAIN_SELECTOR.fullmatch(name[1 : name.rindex("/")])
-        return [script for script in scripts if plain is None or plain[1] in script]
-    wanted = [f"pre{name}", name, f"post{name}"]
-    if "*" in name:  # npm-run-all takes globs over names
-        return [script for script in scripts if script.startswith(name.split("*")[0])]
-    return [script for script in wanted if script in scripts]

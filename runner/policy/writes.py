@@ -65,7 +65,7 @@ class PathFacts:
 class WriteRules:
     """The write section of a policy, compiled once for a run."""
 
-    __slots__ = ("append_bound", "append_permit", "deny", "hint", "rewrite", "write")
+    __slots__ = ("append_bound", "append_permit", "deny", "execute", "hint", "rewrite", "root_names", "write")
 
     def __init__(
         self, *, write: GlobSet, rewrite: GlobSet, deny: GlobSet, append_permit: GlobSet, append_bound: GlobSet
@@ -77,6 +77,10 @@ class WriteRules:
         # the first is read narrowly, the second widely.
         self.append_permit = append_permit
         self.append_bound = append_bound
+        # `package.json` as a full-write path lets the run rewrite such a file in any folder, as gitignore reads it. That
+        # does not make every folder in which the run puts a package.json a package whose scripts may be executed.
+        self.root_names = frozenset(pattern for pattern in rewrite.patterns if _is_plain_name(pattern))
+        self.execute = GlobSet.granting([p for p in rewrite.patterns if p not in self.root_names])
         self.hint = _hint(write.patterns, rewrite.patterns)
 
     @classmethod
@@ -129,8 +133,17 @@ def must_append(rules: WriteRules, facts: PathFacts) -> bool:
 
 
 def executable_scratch(rules: WriteRules, path: str) -> bool:
-    """Whether a file that the run made at this real path may be executed: inside the full-write paths, not denied."""
-    return not names_git(path) and rules.deny.match(path) is None and rules.rewrite.match(path) is not None
+    """Whether a file that the run made at this real path may be executed: inside the full-write paths, not denied.
+
+    For this question a pattern that is a plain name, such as `package.json`, stands for that path at the root only.
+    """
+    if names_git(path) or rules.deny.match(path) is not None:
+        return False
+    return path.partition("/")[0] in rules.root_names or rules.execute.match(path) is not None
+
+
+def _is_plain_name(pattern: str) -> bool:
+    return not any(character in pattern for character in "/*?[")
 
 
 def _decide_add_only(intent: WriteIntent, name: str) -> Decision:

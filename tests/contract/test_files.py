@@ -272,6 +272,13 @@ def test_a_full_workspace_refuses_a_write_and_keeps_what_was(docker_sandbox: obj
     assert not [name for name in _names(box) if name.startswith(".runner")]
 
 
+@pytest.mark.docker
+def test_a_file_over_the_file_limit_is_too_large(docker_sandbox: object) -> None:
+    box = RealBox(docker_sandbox)
+    assert fault_of(lambda: box.sandbox.write("d/f", b"x" * (129 << 20))) is FileFault.TOO_LARGE
+    assert _names(box) == []
+
+
 # --- delete
 
 

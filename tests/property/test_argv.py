@@ -173,7 +173,8 @@ _COMMIT_WORDS = st.lists(
     st.sampled_from(
         "-n -an -na -nq -qn -uno -u -un -mn -m -mx -am -anm -S -t -F -C --no-verify --no-verif --no-ver --no-v "
         "--no-verb --verify --no-edit --amend --message --message=-n --mess -v -vn -q -- x --no-verify-signatures "
-        "--no-post-rewrite --author --author=a<b> --date --clean --cleanup=strip --no-status --all -e -en -i -o -on -z -p".split()
+        "--no-post-rewrite --author --author=a<b> --date --clean --cleanup=strip --no-status --all -e -en -i -o -on "
+        "-z -p".split()
     ),
     max_size=4,
 )

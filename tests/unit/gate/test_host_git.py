@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -62,13 +61,6 @@ def test_a_failure_carries_what_git_said(git: HostGit) -> None:
     assert "no-such-command" in failed.value.result.stderr
 
 
-def test_a_stream_that_fails_says_so_at_its_end(git: HostGit, tmp_path: Path) -> None:
-    repository = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
-
-    with pytest.raises(GitFailed):
-        list(git.stream(["pack-objects", "--revs", "--stdout"], repository=repository, stdin=[b"no-such-ref\n"]))
-
-
 def test_output_over_the_bound_is_a_failure(git: HostGit, tmp_path: Path) -> None:
     repository = bare_repository(tmp_path / "r.git", [Commit({"a": b"x" * 5000})])
 
@@ -78,11 +70,7 @@ def test_output_over_the_bound_is_a_failure(git: HostGit, tmp_path: Path) -> Non
     assert failed.value.result.overflowed
 
 
-def test_a_stream_that_is_dropped_leaves_no_process(git: HostGit, tmp_path: Path) -> None:
-    repository = bare_repository(tmp_path / "r.git", [Commit({f"f{n}": os.urandom(1 << 20) for n in range(4)})])
-    stream = git.stream(["pack-objects", "--revs", "--stdout"], repository=repository, stdin=[b"refs/heads/main\n"])
-    next(stream)
-    stream.close()  # type: ignore[attr-defined]  # it is a generator
-
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+def test_the_separate_programs_of_git_are_out_of_reach(git: HostGit) -> None:
+    assert not git.run(["http-fetch"]).ok
+    assert not git.run(["http-push"]).ok
+    assert not git.run(["submodule"]).ok

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -205,3 +208,17 @@ def test_a_push_larger_than_one_buffer_arrives(gate: Gate, r0: R0, server: Smart
     pack = data[data.index(b"PACK") :]
     with receive(gate.git, fetched, [pack], commit, max_bytes=8 << 20, scratch=gate.scratch) as quarantine:
         assert push(gate.git, quarantine, fetched, "agent/x1", credential=token_source()).pushed
+
+
+def test_a_server_that_only_hands_out_files_is_refused(gate: Gate, r0: R0) -> None:
+    """Asset: the host. Attack: files served one by one, whose objects git takes unchecked. Expected: no mirror."""
+    git(r0.remote, "update-server-info")
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(r0.remote))) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        refusal(gate, f"http://127.0.0.1:{server.server_address[1]}/.")
+        server.shutdown()
+
+
+class _Files(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""

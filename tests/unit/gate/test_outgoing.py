@@ -8,6 +8,7 @@ import pytest
 
 from runner.gate.fetch import Fetched
 from runner.gate.outgoing import receive
+from runner.gate.range import changes_of_range
 from runner.model.errors import ErrorCode, ToolError
 from tests.support.repos import build_r0, git, git_environment, raw_commit, raw_object, raw_tree
 from tests.unit.gate.conftest import Gate
@@ -184,3 +185,16 @@ def test_the_mirror_is_not_written_by_what_is_received(gate: Gate, fetched: Fetc
         pass
 
     assert not gate.git.run(["cat-file", "-e", commit], repository=fetched.mirror).ok
+
+
+def test_tags_of_files_and_folders_at_the_remote_do_not_stand_in_the_way(
+    gate: Gate, tmp_path: Path, clone_of: Clone
+) -> None:
+    remote = build_r0(tmp_path / "work").remote
+    git(remote, "tag", "blob", "main:README.md")
+    git(remote, "tag", "-a", "-m", "tree", "tree", "main^{tree}")
+    fetched = gate.fetch(remote, "agent/x1")
+    clone = clone_of(fetched)
+    commit = change(clone, "a", "1")
+    with gate.take(fetched, clone) as quarantine:
+        assert [item.commit for item in changes_of_range(quarantine, max_commits=9)] == [commit]

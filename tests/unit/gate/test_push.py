@@ -213,6 +213,15 @@ def test_hooks_in_a_configured_folder_count_too(
     assert not (tmp_path / "pwn").exists()
 
 
+def test_a_hooks_folder_in_somebodys_home_counts_as_hooks(gate: Gate, r0: R0, fetched: Fetched, clone: Path) -> None:
+    git(r0.remote, "config", "core.hooksPath", "~/hooks")
+    commit(clone)
+    with pytest.raises(ToolError) as refused:
+        send(gate, fetched, clone)
+
+    assert refused.value.rule == "push.localHooks"
+
+
 def test_hooks_that_do_not_take_part_in_a_push_do_not_stop_it(
     gate: Gate, r0: R0, fetched: Fetched, clone: Path, tmp_path: Path
 ) -> None:

@@ -195,6 +195,10 @@ def test_endless_chain_of_launchers_is_refused() -> None:
     assert code_of(["pnpm", *["pnpm"] * 200, "exec", "vitest"]) is BIN
 
 
+def test_overlong_option_name_is_no_setting() -> None:
+    assert code_of(["npm", "--" + "a" * 1000, "run", "hi"]) is None
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"scripts": []}', '{"scripts": {"hi": 1}}', "[" * 100_000])
 def test_broken_manifest_is_no_crash(text: str) -> None:
     assert code_of(["npm", "run", "hi"], FakeTree(original={"package.json": text})) is None

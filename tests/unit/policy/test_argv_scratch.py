@@ -31,6 +31,7 @@ def _tree() -> FakeTree:
             "src/new.mjs": "",
             "src/new.test.mjs": "",
             "node_modules/.bin/fresh": "",
+            "node_modules/fresh/index.js": "",
         }
     )
 
@@ -106,6 +107,10 @@ def _tree() -> FakeTree:
         "node -e \"require('child_process').fork('./scratch/b.js')\"",
         "node -e \"require('module').createRequire(process.cwd()+'/')('./scratch/b')\"",
         "node -e \"/'/.test(1); require('./scratch/b')\"",
+        "node --entry-url file:///workspace/scratch/a.mjs",
+        "node -r scratch/b.js src/app.mjs",
+        "node -r fresh src/app.mjs",
+        "node --env-file=/tmp/env src/app.mjs",
         "node /tmp/x.mjs",
         "node ../tmp/x.mjs",
         "node /home/agent/x.mjs",
@@ -197,6 +202,22 @@ def test_script_of_the_clone_does_not_execute_scratch(script: str) -> None:
     tree = _tree()
     tree.original["package.json"] = json.dumps({"scripts": {"x": script}})
     assert code_of(["npm", "run", "x"], tree) is SCRATCH
+
+
+@pytest.mark.parametrize("main", ["lib.js", "./lib", "out", "../dir", "/etc/x", "", 3, "missing"])
+def test_folder_is_resolved_by_its_main_and_then_its_index(main: object) -> None:
+    made = {"p/package.json": json.dumps({"main": main}), "p/lib.js": "", "p/out/index.js": "", "p/index.js": ""}
+    assert code_of(["node", "p"], FakeTree(created=made)) is SCRATCH
+
+
+def test_folder_with_a_broken_manifest_is_resolved_by_its_index() -> None:
+    assert code_of(["node", "p"], FakeTree(created={"p/package.json": "{", "p/index.js": ""})) is SCRATCH
+
+
+def test_default_node_config_made_by_the_run_is_not_loaded() -> None:
+    argv = ["node", "--experimental-default-config-file", "src/app.mjs"]
+    assert code_of(argv, FakeTree(created={"node.config.json": "{}"})) is SCRATCH
+    assert code_of(argv) is None
 
 
 @pytest.mark.parametrize("file", [".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"])

@@ -105,6 +105,12 @@ def test_typecheck_around_the_verification_task_is_refused(line: str) -> None:
         "a\ntsc",
         "tsc > out 'open",
         "turbo run build",
+        "yarn exec tsc",
+        "yarn run inner",
+        "run-s 'inn*'",
+        "eval 'tsc'",
+        "cross-env-shell A=1 'tsc && x'",
+        f"echo {'x' * 20_000}; tsc",
     ],
 )
 def test_script_is_followed_to_the_command_behind_it(script: str) -> None:

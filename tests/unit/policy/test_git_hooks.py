@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import pytest
@@ -145,6 +146,37 @@ def test_hook_skip_is_refused(line: str) -> None:
 def test_what_only_looks_like_a_hook_skip_runs(line: str) -> None:
     decision = decide(shlex.split(line))
     assert decision.allowed, decision
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "export HUSKY=0; git commit -m x",
+        "npx husky uninstall",
+        "env GIT_CONFIG_COUNT=1 git commit",
+        "SKIP_SIMPLE_GIT_HOOKS=1 git commit -m x",
+        "cross-env LEFTHOOK=false git commit -m x",
+        "git -c core.hooksPath=/dev/null commit",
+    ],
+)
+def test_script_that_skips_hooks_is_refused(script: str) -> None:
+    tree = FakeTree(original={"package.json": json.dumps({"scripts": {"x": script}})})
+    assert code_of(["npm", "run", "x"], tree) is HOOKS
+
+
+@pytest.mark.parametrize(
+    "script", ["GIT_EDITOR=vim git status", "git log -1 --output=x", "ls | sort", "HUSKY=0 pnpm i"]
+)
+def test_script_may_otherwise_start_what_it_likes(script: str) -> None:
+    tree = FakeTree(original={"package.json": json.dumps({"scripts": {"x": script}})})
+    assert code_of(["npm", "run", "x"], tree) is None
+
+
+def test_include_of_a_file_without_hook_settings_is_refused_as_a_program() -> None:
+    tree = FakeTree(created={"src/git.cfg": "[core]\n\tpager = x\n", "src/hooks.cfg": "[core]\nHooksPath = x\n"})
+    assert code_of(["git", "-c", "include.path=src/git.cfg", "log"], tree) is ErrorCode.BIN_NOT_ALLOWLISTED
+    assert code_of(["git", "-c", "include.path=src/hooks.cfg", "log"], tree) is HOOKS
+    assert code_of(["git", "-c", "include.path=", "log"], tree) is None
 
 
 @pytest.mark.parametrize("path", [".githooks", "./.githooks", "tools/hooks/"])

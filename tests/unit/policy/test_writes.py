@@ -232,3 +232,12 @@ def test_rules_hold_both_readings_of_add_only() -> None:
     assert isinstance(rules.append_bound, GlobSet)
     assert rules.append_bound.match("NOTES/LOG.md") is not None
     assert rules.append_permit.match("NOTES/LOG.md") is None
+
+
+def test_a_plain_name_lets_files_of_that_name_execute_at_the_root_only() -> None:
+    rules = WriteRules.compile(policy(writeAllow=["scratch/**"], rewriteAllow=["package.json", "tools", "src/**"]))
+    assert executable_scratch(rules, "package.json")
+    assert executable_scratch(rules, "tools/run.mjs")
+    assert executable_scratch(rules, "src/a/run.mjs")
+    assert not executable_scratch(rules, "scratch/package.json")
+    assert not executable_scratch(rules, "scratch/tools/run.mjs")

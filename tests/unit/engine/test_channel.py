@@ -1,0 +1,246 @@
+"""The channel against a helper that lies: every bound is the host's own."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runner.engine.channel import HelperChannel
+from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
+from runner.model.errors import SandboxLost
+from tests.support.scripted_stream import ScriptedStream, answer
+
+ENDING: dict[str, Any] = {
+    "id": 2, "kind": "ok", "started": True, "detail": "", "exit": 0, "stdout_bytes": 0, "stderr_bytes": 0,
+    "killed_by": None, "survivors": 0,
+}  # fmt: skip
+RESOLVED: dict[str, Any] = {
+    "id": 2, "kind": "ok", "path": "a", "exists": True, "type": "file", "size": 1, "mode": 0o644, "links": 1,
+    "via_link": False,
+}  # fmt: skip
+
+
+def _channel(*pieces: bytes, ends: bool = False) -> tuple[HelperChannel, ScriptedStream]:
+    stream = ScriptedStream(pieces, ends=ends)
+    channel = HelperChannel(stream)
+    stream.sent()
+    return channel, stream
+
+
+def _lost(act: Callable[[HelperChannel], object], *pieces: bytes) -> None:
+    channel, stream = _channel(*pieces)
+    with pytest.raises(SandboxLost):
+        act(channel)
+    assert stream.closed
+
+
+def _spawn(channel: HelperChannel, **changes: Any) -> Any:
+    fields = {"deadline_seconds": 1.0, "output_cap_bytes": 10, **changes}
+    return channel.spawn(SpawnRequest(("true",), {"A": "1"}, **fields))
+
+
+def test_a_helper_of_another_version_is_refused() -> None:
+    stream = ScriptedStream()
+    stream.pieces[0] = answer({"id": 1, "kind": "ok", "protocol": 2})
+    with pytest.raises(SandboxLost):
+        HelperChannel(stream)
+
+
+def test_after_the_end_every_call_fails_at_once_with_the_same_error() -> None:
+    channel, stream = _channel(ends=True)
+    with pytest.raises(SandboxLost) as first:
+        channel.resolve("a")
+    reads = stream.reads
+    with pytest.raises(SandboxLost) as second:
+        channel.read("a", max_bytes=1)
+    assert second.value.message == first.value.message
+    assert stream.reads == reads
+
+
+def test_silence_is_the_end() -> None:
+    _lost(lambda channel: channel.resolve("a"))
+
+
+def test_an_answer_that_trickles_past_the_deadline_is_the_end() -> None:
+    ticks = itertools.count(step=0.4)
+    data = answer(RESOLVED)
+    stream = ScriptedStream([data[index : index + 1] for index in range(len(data))])
+    channel = HelperChannel(stream, clock=lambda: next(ticks))
+    with pytest.raises(SandboxLost):
+        channel.resolve("a")
+
+
+def test_an_interrupted_call_ends_the_channel_because_its_answer_would_be_taken_for_the_next() -> None:
+    class Interrupted(ScriptedStream):
+        def read(self, timeout: float) -> bytes:
+            if not self.pieces:
+                raise KeyboardInterrupt
+            return super().read(timeout)
+
+    channel = HelperChannel(Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        channel.resolve("a")
+    with pytest.raises(SandboxLost):
+        channel.resolve("a")
+
+
+def test_a_refusal_does_not_end_the_channel() -> None:
+    fault = {"id": 2, "kind": "fault", "fault": "too_large", "detail": "", "size": 7}
+    channel, _ = _channel(answer(fault), answer({**RESOLVED, "id": 3}))
+    with pytest.raises(FileRefused) as refused:
+        channel.read("a", max_bytes=1)
+    assert (refused.value.fault, refused.value.size) == (FileFault.TOO_LARGE, 7)
+    assert channel.resolve("a").path == "a"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"id": 3}, {"id": True}, {"kind": "data"}, {"kind": "nonsense"}, {"path": "../x"}, {"path": "a/../b"},
+        {"path": "/etc"}, {"path": "a\0"}, {"path": "\ud800"}, {"path": "\udcc3\udca9"}, {"path": "a" * 5000},
+        {"path": 7}, {"size": True}, {"size": -1}, {"size": 2**63}, {"size": "1"}, {"size": None}, {"mode": 0o10000},
+        {"type": "link"}, {"type": None}, {"type": "symlink"}, {"exists": 1}, {"exists": False}, {"extra": 1},
+        {"via_link": 0}, {"links": 10**400},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_malformed_field_is_the_end(change: dict[str, Any]) -> None:
+    head = {**RESOLVED, **change}
+    _lost(lambda channel: channel.resolve("a"), answer(head))
+
+
+def test_a_fraction_or_nan_is_the_end() -> None:
+    for number in ("1.0", "NaN", "Infinity", "1e3", "9" * 5000):
+        head = b'{"id":2,"kind":"ok","size":' + number.encode() + b"}"
+        _lost(lambda channel: channel.resolve("a"), struct.pack("!II", len(head), 0) + head)
+
+
+@pytest.mark.parametrize("fault", ["no_such_fault", "", None, 1])
+def test_an_unknown_fault_is_the_end(fault: object) -> None:
+    head = {"id": 2, "kind": "fault", "fault": fault, "detail": "", "size": None}
+    _lost(lambda channel: channel.resolve("a"), answer(head))
+
+
+def test_a_bug_of_the_helper_is_the_end() -> None:
+    _lost(lambda channel: channel.resolve("a"), answer({"id": 2, "kind": "failed", "detail": "KeyError"}))
+
+
+def test_more_content_than_asked_for_is_the_end() -> None:
+    data = answer({"id": 2, "kind": "data"}, b"x" * 6)
+    _lost(lambda channel: channel.read("a", max_bytes=10), data, data)
+
+
+def test_content_of_another_length_than_said_is_the_end() -> None:
+    _lost(lambda channel: channel.read("a", max_bytes=10), answer({"id": 2, "kind": "ok", "size": 3, "mode": 0}, b"ab"))
+
+
+def test_a_listing_that_is_unsorted_too_long_or_names_a_path_is_the_end() -> None:
+    head = {"id": 2, "kind": "ok", "truncated": False}
+    bodies = [b"file 0 b\0file 0 a\0", b"file 0 a\0file 0 a\0", b"file 0 a\0file 0 b\0file 0 c\0", b"file 0 a/b\0"]
+    bodies += [
+        b"file 0 ..\0",
+        b"file 0 a",
+        b"fifo 0 a\0",
+        b"file -1 a\0",
+        b"file 1_0 a\0",
+        b"file 0 " + b"a" * 256 + b"\0",
+    ]
+    for body in bodies:
+        _lost(lambda channel: channel.list(".", max_entries=2), answer(head, body))
+
+
+def test_matches_beyond_what_was_asked_for_are_the_end() -> None:
+    head = {"id": 2, "kind": "ok", "truncated": False, "timed_out": False}
+    one = struct.pack("!IHI", 1, 1, 1) + b"ax"
+    bodies = [one * 3, one[:-1], struct.pack("!IHI", 0, 1, 1) + b"ax", struct.pack("!IHI", 1, 1, 2**31) + b"ax"]
+    bodies += [struct.pack("!IHI", 1, 1, 11) + b"a" + b"x" * 11, struct.pack("!IHI", 1, 2, 1) + b"..x"]
+    for body in bodies:
+        request = SearchRequest("x", max_results=2, max_line_bytes=10)
+        _lost(lambda channel, request=request: channel.search(request), answer(head, body))  # type: ignore[misc]
+
+
+def test_more_of_a_scan_than_asked_for_or_malformed_is_the_end() -> None:
+    record = b"f 3 644 " + b"0" * 72 + b" a\0"
+    bodies = [
+        record * 3,
+        record[:-1],
+        record.replace(b" a\0", b" ../a\0"),
+        b"x /etc\0",
+        b"y a\0",
+        record.replace(b"f", b"q"),
+    ]
+    for body in bodies:
+        _lost(lambda channel: channel.scan(max_entries=2), answer({"id": 2, "kind": "ok", "truncated": False}, body))
+
+
+def test_output_beyond_the_cap_is_the_end() -> None:
+    out = answer({"id": 2, "kind": "out", "stream": 1}, b"x" * 6)
+    _lost(_spawn, out, out)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"exit": None}, {"exit": 256}, {"exit": -9}, {"killed_by": "deadline"}, {"killed_by": "kernel"},
+        {"stdout_bytes": 5}, {"started": False}, {"started": False, "exit": 127, "killed_by": "memory"},
+        {"survivors": -1}, {"detail": "x" * 1001},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_ending_that_contradicts_itself_is_the_end(change: dict[str, Any]) -> None:
+    _lost(_spawn, answer({**ENDING, **change}))
+
+
+def test_input_is_asked_for_and_its_end_said_once() -> None:
+    want = answer({"id": 2, "kind": "want"})
+    channel, stream = _channel(want, want, answer(ENDING))
+    assert _spawn(channel, stdin=[b"abc"]).exit == 0
+    request, first, second = stream.sent()
+    assert request.body == b"true\0A=1\0"
+    assert (first.body, first.head.boolean("eof"), second.body, second.head.boolean("eof")) == (
+        b"abc",
+        False,
+        b"",
+        True,
+    )
+    _lost(lambda channel: _spawn(channel), want)
+
+
+def test_the_time_that_the_callers_sink_takes_does_not_count() -> None:
+    now = [0.0]
+    out = answer({"id": 2, "kind": "out", "stream": 1}, b"x")
+    stream = ScriptedStream([out, answer({**ENDING, "stdout_bytes": 1})])
+    channel = HelperChannel(stream, clock=lambda: now[0])
+
+    def slow(_name: str, _data: bytes) -> None:
+        now[0] += 3600
+
+    assert _spawn(channel, sink=slow).exit == 0
+
+
+def test_a_program_stopped_at_its_deadline_has_no_exit_code() -> None:
+    channel, _ = _channel(answer({**ENDING, "exit": None, "killed_by": "deadline"}))
+    result = _spawn(channel)
+    assert (result.exit, result.timed_out, result.killed_by) == (None, True, KilledBy.DEADLINE)
+
+
+def test_a_closed_channel_says_so() -> None:
+    channel, stream = _channel()
+    channel.close()
+    channel.close()
+    channel.cancel()
+    assert stream.closed
+    with pytest.raises(SandboxLost):
+        channel.ping()
+
+
+def test_text_from_inside_can_be_written_anywhere() -> None:
+    fault = {"id": 2, "kind": "fault", "fault": "denied", "detail": "\ud800", "size": None}
+    channel, _ = _channel(answer(fault))
+    with pytest.raises(FileRefused) as refused:
+        channel.resolve("a")
+    assert refused.value.detail.encode("utf-8")
