@@ -21,6 +21,7 @@ __all__ = ["Row", "Stage"]
 Row = tuple[str, Verdict]
 
 _PLAIN_WIDTH = 150
+_WIDE = 120
 _DETAIL_CHARS = 300
 _STYLES = {"refused": "green", "contained": "cyan", "ESCAPED": "bold red"}
 
@@ -59,14 +60,17 @@ class Stage:
         sys.stdout.flush()
 
     def verdicts(self, rows: Sequence[Row]) -> None:
-        """The table of attempts."""
-        table = Table(box=box.ASCII if self._plain else box.ROUNDED, title_justify="left", show_lines=False)
+        """The table of attempts. Where it is narrow, rule and evidence share a column, one above the other."""
+        wide = self._console.width >= _WIDE
+        table = Table(box=box.ASCII if self._plain else box.ROUNDED, show_lines=False)
         table.add_column("#", justify="right")
-        for name in ("the twin tried to", "outcome", "by which rule", "evidence"):
+        for name in ("the twin tried to", "outcome", "by which rule", "evidence")[: 4 if wide else 3]:
             table.add_column(name, overflow="fold")
         for number, (name, verdict) in enumerate(rows, start=1):
             outcome = Text(verdict.outcome, style=_STYLES.get(verdict.outcome, ""))
-            table.add_row(str(number), name, outcome, visible(verdict.by), visible(verdict.evidence))
+            by, evidence = Text(visible(verdict.by)), Text(visible(verdict.evidence), style="" if wide else "dim")
+            why = (by, evidence) if wide else (Text("\n").join(text for text in (by, evidence) if text),)
+            table.add_row(str(number), Text(name), outcome, *why)
         self._console.print(table)
         sys.stdout.flush()
 

@@ -581,7 +581,7 @@ def process_state(pid: int) -> tuple[str, int]:
     except OSError:
         return "", 0
     fields = data[data.rfind(")") + 2 :].split(" ", 2)
-    return fields[0], int(fields[1])
+    return (fields[0], int(fields[1])) if len(fields) > 1 else ("", 0)
 
 
 def read_small(path: str) -> str:

@@ -22,10 +22,8 @@ from typing import Any
 from runner.engine.contract import (
     ByteStream,
     FileContent,
-    FileFault,
     FileRefused,
     GuestPosture,
-    KilledBy,
     Listing,
     ListingEntry,
     Resolved,
@@ -38,7 +36,6 @@ from runner.engine.contract import (
 )
 from runner.engine.frames import BODY_MAX_BYTES, Fields, Frame, FrameDecoder, broken, encode_frame, parse_object
 from runner.engine.helper_answers import (
-    Ending,
     decode_ending,
     decode_listing,
     decode_matches,
@@ -47,7 +44,7 @@ from runner.engine.helper_answers import (
     decode_resolved,
     decode_scan,
 )
-from runner.engine.helper_ere import BadPattern, translate_ere
+from runner.engine.helper_requests import Run, microseconds, search_body, sendable_path, spawn_words
 from runner.model.errors import SandboxLost
 from runner.model.tree import ScanEntry
 
@@ -57,11 +54,7 @@ PROTOCOL = 1
 FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
 GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
 SCAN_SECONDS = 30.0
-PATH_MAX_CHARS = 5000  # above the kernel's 4096, so that the helper gives the verdict on all that fits a head
 SCAN_MAX_BYTES = 66 * 1024 * 1024  # the helper's 32 MiB for entries, as much for what is gone, and two frames
-# Half of a pipe's least usual capacity: one piece always fits into the helper's standard input, so the host is never
-# stuck sending it while the helper is stuck sending output.
-STDIN_PIECE_BYTES = 32 * 1024
 DEADLINE_MAX_SECONDS = 7 * 24 * 3600.0
 LINE_MAX_BYTES = 64 * 1024
 
@@ -87,6 +80,7 @@ class HelperChannel:
         self._last_id = 0
         self._running: int | None = None
         self._midway = False
+        self._scanned = 0  # how many entries the last scan may have listed; no more can be gone
         self._lost: SandboxLost | None = None
         self.ping()
 
@@ -103,23 +97,21 @@ class HelperChannel:
     def resolve(self, path: str) -> Resolved:
         """See `Sandbox.resolve`."""
         with self._operation():
-            return decode_resolved(self._simple("resolve", path, {"path": _sendable(path)}).head)
+            return decode_resolved(self._simple("resolve", path, {"path": sendable_path(path)}).head)
 
     def read(self, path: str, *, max_bytes: int) -> FileContent:
         """See `Sandbox.read`."""
         with self._operation():
-            request = self._begin("read", {"path": _sendable(path), "max": max_bytes}, b"", FILE_SECONDS)
-            pieces: list[bytes] = []
-            room = max_bytes
+            request = self._begin("read", {"path": sendable_path(path), "max": max_bytes}, b"", FILE_SECONDS)
+            content = bytearray()  # not a list: a helper that sends single bytes must not cost forty times as much
             for frame, last in self._answer(request, path):
-                pieces.append(frame.body)
-                room -= len(frame.body)
-                if room < 0:
+                content += frame.body
+                if len(content) > max_bytes:
                     broken("more content than was asked for")
                 if last:
                     break
             frame.head.only(("id", "kind", "size", "mode"))
-            data = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            data = bytes(content)
             if frame.head.integer("size") != len(data):
                 broken("the content does not have the length that it should have")
             mode = frame.head.integer("mode", high=0o7777)
@@ -128,7 +120,7 @@ class HelperChannel:
     def list(self, path: str, *, max_entries: int) -> Listing:
         """See `Sandbox.list`."""
         with self._operation():
-            request = self._begin("list", {"path": _sendable(path), "max": max_entries}, b"", FILE_SECONDS)
+            request = self._begin("list", {"path": sendable_path(path), "max": max_entries}, b"", FILE_SECONDS)
             entries: list[ListingEntry] = []
             for frame, last in self._answer(request, path):
                 entries.extend(decode_listing(frame.body))
@@ -145,7 +137,7 @@ class HelperChannel:
     def write(self, path: str, data: bytes, *, expect: str | None = None) -> None:
         """See `Sandbox.write`."""
         with self._operation():
-            fields = {"path": _sendable(path), "size": len(data), "expect": expect}
+            fields = {"path": sendable_path(path), "size": len(data), "expect": expect}
             request = self._begin("write", fields, data[:BODY_MAX_BYTES], FILE_SECONDS)
             for start in range(BODY_MAX_BYTES, len(data), BODY_MAX_BYTES):
                 self._send({"id": request.id, "op": "chunk"}, data[start : start + BODY_MAX_BYTES])
@@ -154,12 +146,12 @@ class HelperChannel:
     def delete(self, path: str, *, expect: str | None = None) -> None:
         """See `Sandbox.delete`."""
         with self._operation():
-            self._simple("delete", path, {"path": _sendable(path), "expect": expect}).head.only(("id", "kind"))
+            self._simple("delete", path, {"path": sendable_path(path), "expect": expect}).head.only(("id", "kind"))
 
     def search(self, request: SearchRequest) -> SearchResult:
         """See `Sandbox.search`."""
         with self._operation():
-            body = _search_body(request)
+            body = search_body(request)
             deadline = min(request.deadline_seconds, DEADLINE_MAX_SECONDS)
             line_max = min(request.max_line_bytes, LINE_MAX_BYTES)
             fields = {
@@ -167,7 +159,7 @@ class HelperChannel:
                 "ignore_case": request.ignore_case,
                 "max": request.max_results,
                 "line_max": line_max,
-                "deadline_us": _microseconds(deadline),
+                "deadline_us": microseconds(deadline),
             }
             begun = self._begin("search", fields, body, deadline + GRACE_SECONDS)
             matches: list[SearchMatch] = []
@@ -186,17 +178,18 @@ class HelperChannel:
             request = self._begin("scan", {"max": max_entries}, b"", SCAN_SECONDS)
             entries: list[ScanEntry] = []
             removed: list[str] = []
-            room = SCAN_MAX_BYTES
+            room, known = SCAN_MAX_BYTES, self._scanned
             for frame, last in self._answer(request, "."):
                 room -= len(frame.body)
                 if room < 0:
                     broken("more of a scan than there can be")
                 decode_scan(frame.body, entries, removed)
-                if len(entries) > max_entries:
-                    broken("more entries than were asked for")
+                if len(entries) > max_entries or len(removed) > known:
+                    broken("more entries than there can be")
                 if last:
                     break
             frame.head.only(("id", "kind", "truncated"))
+            self._scanned = max_entries
             return Scan(tuple(entries), tuple(removed), frame.head.boolean("truncated"))
 
     def guest_posture(self) -> GuestPosture:
@@ -210,16 +203,16 @@ class HelperChannel:
 
     def spawn(self, request: SpawnRequest) -> SpawnResult:
         """See `Sandbox.spawn`. What `sink` and `stdin` raise is raised again, once the program is gone."""
-        words = _spawn_words(request)
+        words = spawn_words(request)
         if isinstance(words, SpawnResult):
             return words
         with self._operation():
-            run = _Run(request)
+            run = Run(request)
             deadline = min(max(request.deadline_seconds, 0.0), DEADLINE_MAX_SECONDS)
             fields = {
                 "argc": len(request.argv),
-                "cwd": _sendable(request.cwd),
-                "deadline_us": _microseconds(deadline),
+                "cwd": sendable_path(request.cwd),
+                "deadline_us": microseconds(deadline),
                 "cap": request.output_cap_bytes,
                 "kill_at_cap": request.kill_at_cap,
                 "stdin": request.stdin is not None,
@@ -252,7 +245,7 @@ class HelperChannel:
             self._lost = SandboxLost("the workspace is closed")
         self._stream.close()
 
-    def _spawn_step(self, begun: _Begun, run: _Run) -> bool:
+    def _spawn_step(self, begun: _Begun, run: Run) -> bool:
         """Takes one frame in. True after the last one."""
         frame = self._receive(begun)
         kind = frame.head.word("kind", _Kind)
@@ -271,7 +264,7 @@ class HelperChannel:
         run.ending = decode_ending(frame.head, received=run.received, cap=run.request.output_cap_bytes)
         return True
 
-    def _give_stdin(self, begun: _Begun, run: _Run) -> None:
+    def _give_stdin(self, begun: _Begun, run: Run) -> None:
         if run.stdin is None:
             broken("it asks for input that is not there")
         piece: list[bytes] = []
@@ -281,7 +274,7 @@ class HelperChannel:
         if not data:
             run.stdin = None
 
-    def _for_caller(self, begun: _Begun, run: _Run, act: Callable[[], None]) -> None:
+    def _for_caller(self, begun: _Begun, run: Run, act: Callable[[], None]) -> None:
         """Runs the caller's code; its time does not count, and its failure ends the program and not the channel."""
         if run.caller_error is not None:
             return
@@ -385,126 +378,3 @@ class _Begun:
         self.id = request
         self.started = now
         self.deadline = now + seconds
-
-
-class _Run:
-    """What is known of a program while it runs."""
-
-    def __init__(self, request: SpawnRequest) -> None:
-        self.request = request
-        self.stdin = None if request.stdin is None else _pieces(request.stdin)
-        self.ending: Ending | None = None
-        self.caller_error: Exception | None = None
-        self._kept: tuple[list[bytes], list[bytes]] = ([], [])
-        self._received = [0, 0]
-
-    @property
-    def received(self) -> tuple[int, int]:
-        """Bytes of stdout and stderr that came."""
-        return self._received[0], self._received[1]
-
-    def count(self, stream: int, data: bytes) -> None:
-        """Output has come. Raises SandboxLost beyond the cap."""
-        self._received[stream - 1] += len(data)
-        if not data or self._received[stream - 1] > self.request.output_cap_bytes:
-            broken("more output than the cap")
-
-    def hand_over(self, stream: int, data: bytes) -> None:
-        """Output is handed on or kept."""
-        if self.request.sink is not None:
-            self.request.sink("stdout" if stream == 1 else "stderr", data)
-        else:
-            self._kept[stream - 1].append(data)
-
-    def next_input(self) -> bytes:
-        """The next piece of input, empty at its end."""
-        return next(self.stdin, b"") if self.stdin is not None else b""
-
-    def result(self, duration_ms: float) -> SpawnResult:
-        """The contract's words for how it ended."""
-        ending = self.ending
-        if ending is None:
-            raise AssertionError("a program's result is asked for before its end")
-        if not ending.started:
-            return _not_started(self.request, ending.exit or 126, ending.detail, duration_ms)
-        return SpawnResult(
-            exit=ending.exit,
-            stdout=b"".join(self._kept[0]),
-            stderr=b"".join(self._kept[1]),
-            stdout_bytes=ending.stdout_bytes,
-            stderr_bytes=ending.stderr_bytes,
-            truncated=max(ending.stdout_bytes, ending.stderr_bytes) > self.request.output_cap_bytes,
-            timed_out=ending.killed_by is KilledBy.DEADLINE,
-            duration_ms=duration_ms,
-            killed_by=ending.killed_by,
-            survivors_killed=ending.survivors,
-        )
-
-
-def _pieces(chunks: Any) -> Iterator[bytes]:
-    """Input cut into pieces that fit a frame; empty chunks are no end."""
-    for chunk in chunks:
-        for start in range(0, len(chunk), STDIN_PIECE_BYTES):
-            yield bytes(chunk[start : start + STDIN_PIECE_BYTES])
-
-
-def _microseconds(seconds: float) -> int:
-    return max(0, int(seconds * 1_000_000))
-
-
-def _sendable(path: str) -> str:
-    """The path, if it can be a file name at all and fits a head. Raises FileRefused."""
-    if len(path) > PATH_MAX_CHARS:
-        raise FileRefused(FileFault.NAME_TOO_LONG, path[:200])
-    try:
-        path.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise FileRefused(FileFault.DENIED, path, "not a file name") from None
-    return path
-
-
-def _search_body(request: SearchRequest) -> bytes:
-    """Pattern and globs, NUL between. Raises FileRefused for what cannot be searched for."""
-    try:
-        pattern = translate_ere(request.pattern) if request.regex else request.pattern
-        if "\n" in pattern or any("\0" in word for word in (pattern, *request.globs)):
-            raise BadPattern("a line holds neither a line end nor NUL")
-        body = "\0".join((pattern, *request.globs)).encode("utf-8")
-        # Each glob becomes two arguments of the search program, and the kernel allows 128 KiB for one of them.
-        if len(body) > 64 * 1024:
-            raise BadPattern("pattern and globs are too long")
-    except ValueError as error:
-        raise FileRefused(FileFault.BAD_PATTERN, ".", str(error)) from None
-    return body
-
-
-def _spawn_words(request: SpawnRequest) -> bytes | SpawnResult:
-    """Arguments and environment, NUL after each; or the answer, where they cannot be handed to any program."""
-    if not request.argv or not request.argv[0]:
-        return _not_started(request, 127, "no program is named", 0.0)
-    words = (*request.argv, *(f"{name}={value}" for name, value in request.env.items()))
-    if any("\0" in word for word in words):
-        return _not_started(request, 126, "an argument or variable holds NUL", 0.0)
-    try:
-        body = b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in words)
-    except UnicodeEncodeError:
-        return _not_started(request, 126, "an argument or variable is not text", 0.0)
-    if len(body) > BODY_MAX_BYTES:
-        return _not_started(request, 126, "the argument list is too long", 0.0)
-    return body
-
-
-def _not_started(request: SpawnRequest, code: int, why: str, duration_ms: float) -> SpawnResult:
-    name = request.argv[0][:200] if request.argv else ""
-    text = f"{name}: {why}\n".encode("utf-8", "replace")
-    return SpawnResult(
-        exit=code,
-        stdout=b"",
-        stderr=text,
-        stdout_bytes=0,
-        stderr_bytes=len(text),
-        truncated=False,
-        timed_out=False,
-        duration_ms=duration_ms,
-        started=False,
-    )

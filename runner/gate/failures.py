@@ -40,6 +40,8 @@ _KINDS = (
           "repository_permission_denied", "Let the user that the runner runs as read the repository."),
     _Kind(("not found", "does not appear to be a git repository", "does not exist", "not valid: is this a git"),
           "repository_not_found", "Check the address, and that the credential may see the repository."),
+    _Kind(("dumb http transport",),
+          "repository_server_unsupported", "The server must speak git's smart HTTP protocol."),
     _Kind(("redirect", "error: 30"),
           "repository_redirected", "Redirects are not followed: give the address that the server redirects to."),
 )  # fmt: skip

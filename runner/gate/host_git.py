@@ -117,7 +117,7 @@ class HostGit:
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._config = state / "gitconfig"
         # Repositories of other owners are served, with their configuration overridden. From `-c`, git ignores this key.
-        staged = _staged(self._config)
+        staged = state / f"gitconfig.{os.getpid()}.{threading.get_ident()}"
         staged.write_text("[safe]\n\tdirectory = *\n", encoding="ascii")
         staged.replace(self._config)
         self._ca_file = ca_file
@@ -125,8 +125,6 @@ class HostGit:
         if found is None:
             raise EngineUnavailable("git is not installed on this host", hint="Install git.", code="git_missing")
         self._git = found
-        self._programs = state / "programs"
-        self._link_programs()
 
     def run(
         self,
@@ -191,25 +189,6 @@ class HostGit:
         options = [word for option in _SERVING_OPTIONS for word in ("-c", option)]
         return shlex.join(["env", "GIT_ALLOW_PROTOCOL=none", self._git, *options, program])
 
-    def _link_programs(self) -> None:
-        """The only separate programs that git finds are those that speak smart HTTP.
-
-        Without `git-http-fetch`, an HTTP server cannot make git fall back to fetching single files, which it would
-        take without checking the objects.
-        """
-        self._programs.mkdir(mode=0o700, exist_ok=True)
-        asked = run_program(
-            [self._git, "--exec-path"], env={"PATH": FIXED_PATH}, deadline_seconds=10, max_stdout_bytes=4096
-        )
-        own = asked.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
-        for name in ("git-remote-http", "git-remote-https"):
-            target = Path(own) / name
-            link = self._programs / name
-            if target.exists() and not (link.is_symlink() and link.readlink() == target):
-                staged = _staged(link)
-                staged.symlink_to(target)
-                staged.replace(link)
-
     @contextmanager
     def _prepared(
         self,
@@ -233,7 +212,6 @@ class HostGit:
         environment = {
             "PATH": FIXED_PATH,
             "HOME": str(self._home),
-            "GIT_EXEC_PATH": str(self._programs),
             "LC_ALL": "C",
             "TZ": "UTC",
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -249,13 +227,6 @@ class HostGit:
         if self._ca_file is not None:
             environment["GIT_SSL_CAINFO"] = str(self._ca_file)
         return environment
-
-
-def _staged(path: Path) -> Path:
-    """A name beside `path` that no other process or thread writes to; renamed to `path` when complete."""
-    staged = path.with_name(f"{path.name}.{os.getpid()}.{threading.get_ident()}")
-    staged.unlink(missing_ok=True)
-    return staged
 
 
 def _result(output: Output, credential: Credential | None) -> GitResult:

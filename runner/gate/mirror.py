@@ -27,6 +27,7 @@ __all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", 
 Progress = Callable[[str], None]
 
 _SHALLOW = "shallow roots are not allowed to be updated"  # git leaves such refs out and reports success
+_WHOLE_HISTORY = 0x7FFFFFFF  # git's own number for "no limit", the one behind --unshallow
 _POLL_SECONDS = 0.1  # how often a waiting run looks whether the lock is free
 
 
@@ -130,6 +131,7 @@ def _transfer(git: HostGit, mirror: Path, address: Address, credential: Credenti
             "--no-recurse-submodules",
             "--no-auto-maintenance",
             *_serving(git, address),
+            *_no_single_files(address),
             "--",
             address.url,
             f"+{HEADS}*:{HEADS}*",
@@ -149,12 +151,22 @@ def _transfer(git: HostGit, mirror: Path, address: Address, credential: Credenti
         )
     if not result.ok:
         raise unavailable(address, result, "fetching")
-    if _SHALLOW in result.stderr:
+    if (mirror / "shallow").exists():
+        shutil.rmtree(mirror)  # its history has a hole now; the next run makes it anew
+    if _SHALLOW in result.stderr or not mirror.exists():
         raise RepositoryUnavailable(
             f"{address.url} is a shallow clone: a part of its history is missing",
             hint="Complete it with `git fetch --unshallow`, or name the repository that it was cloned from.",
             code="repository_shallow",
         )
+
+
+def _no_single_files(address: Address) -> list[str]:
+    """Makes git refuse a server that hands out files one by one, whose objects it would take unchecked.
+
+    git has no switch for that, but it cannot ask such a server for a depth. This one stands for the whole history.
+    """
+    return [] if address.scheme == "file" else [f"--depth={_WHOLE_HISTORY}"]
 
 
 def _reached_bound(mirror: Path, limits: FetchLimits) -> bool:

@@ -117,9 +117,10 @@ def receive(
         ToolError: PUSH_POLICY_VIOLATION, with the rule in its details: `push.maxBytes` or `push.objects`.
     """
     _require_object_name(commit)
+    known = MappingProxyType(_known(git, fetched))
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     repository = Path(tempfile.mkdtemp(prefix="outgoing-", dir=scratch))
-    quarantine = Quarantine(git, repository, commit, fetched.base, MappingProxyType(_known(git, fetched)))
+    quarantine = Quarantine(git, repository, commit, fetched.base, known)
     try:
         git.output(["init", "--quiet", "--bare", "--template=", "--", str(repository)])
         alternates = repository / "objects" / "info" / "alternates"
@@ -138,7 +139,10 @@ def receive(
 
 def _known(git: HostGit, fetched: Fetched) -> dict[str, str]:
     """What the remote has: the run's own record, and what was pushed or fetched into the mirror since."""
-    now = list_refs(git, fetched.mirror)
+    try:
+        now = list_refs(git, fetched.mirror)
+    except GitFailed as failure:
+        raise _refused("push.objects", f"the mirror of the remote does not work: {failure}") from failure
     started = {f"{name} at the start": oid for name, oid in fetched.refs.items()}
     return {**started, **now, "the commit the run started from": fetched.base}
 

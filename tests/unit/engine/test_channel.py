@@ -177,6 +177,15 @@ def test_more_of_a_scan_than_asked_for_or_malformed_is_the_end() -> None:
         _lost(lambda channel: channel.scan(max_entries=2), answer({"id": 2, "kind": "ok", "truncated": False}, body))
 
 
+def test_more_paths_gone_than_were_ever_listed_is_the_end() -> None:
+    done = {"kind": "ok", "truncated": False}
+    gone = b"x a\0x b\0x c\0"
+    _lost(lambda channel: channel.scan(max_entries=9), answer({"id": 2, **done}, gone))
+    channel, _ = _channel(answer({"id": 2, **done}), answer({"id": 3, **done}, gone))
+    channel.scan(max_entries=3)
+    assert channel.scan(max_entries=3).removed == ("a", "b", "c")
+
+
 def test_output_beyond_the_cap_is_the_end() -> None:
     out = answer({"id": 2, "kind": "out", "stream": 1}, b"x" * 6)
     _lost(_spawn, out, out)

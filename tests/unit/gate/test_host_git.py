@@ -68,9 +68,3 @@ def test_output_over_the_bound_is_a_failure(git: HostGit, tmp_path: Path) -> Non
         git.output(["cat-file", "blob", "refs/heads/main:a"], repository=repository, max_stdout_bytes=100)
 
     assert failed.value.result.overflowed
-
-
-def test_the_separate_programs_of_git_are_out_of_reach(git: HostGit) -> None:
-    assert not git.run(["http-fetch"]).ok
-    assert not git.run(["http-push"]).ok
-    assert not git.run(["submodule"]).ok

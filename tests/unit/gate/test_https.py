@@ -210,13 +210,33 @@ def test_a_push_larger_than_one_buffer_arrives(gate: Gate, r0: R0, server: Smart
         assert push(gate.git, quarantine, fetched, "agent/x1", credential=token_source()).pushed
 
 
+def test_a_shallow_repository_at_a_server_is_refused(gate: Gate, r0: R0) -> None:
+    root = r0.remote.parent
+    git(root, "clone", "--quiet", "--bare", "--depth=1", "--no-single-branch", f"file://{r0.remote}", "shallow.git")
+    with smart_http(root) as server:
+        assert refusal(gate, f"{server.url}/shallow.git").code == "repository_shallow"
+
+
+def test_a_second_fetch_brings_what_is_new_and_the_whole_history(gate: Gate, r0: R0, server: SmartHttp) -> None:
+    url = f"{server.url}/remote.git"
+    fetched_from(gate, url)
+    git(r0.path, "commit", "--quiet", "--allow-empty", "-m", "more")
+    git(r0.path, "push", "--quiet", "origin", "agent/x1")
+    fetched = fetched_from(gate, url)
+
+    assert fetched.base == git(r0.path, "rev-parse", "HEAD")
+    assert git(fetched.mirror, "rev-list", "--count", fetched.base) == "4"
+
+
 def test_a_server_that_only_hands_out_files_is_refused(gate: Gate, r0: R0) -> None:
     """Asset: the host. Attack: files served one by one, whose objects git takes unchecked. Expected: no mirror."""
     git(r0.remote, "update-server-info")
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Files, directory=str(r0.remote))) as server:
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        refusal(gate, f"http://127.0.0.1:{server.server_address[1]}/.")
+        error = refusal(gate, f"http://127.0.0.1:{server.server_address[1]}/.")
         server.shutdown()
+
+    assert error.code == "repository_server_unsupported"
 
 
 class _Files(SimpleHTTPRequestHandler):

@@ -179,6 +179,15 @@ def test_a_blob_that_is_not_there_is_refused(gate: Gate, fetched: Fetched, clone
     assert rule(refused) in ("push.blob", "push.objects")
 
 
+def test_a_mirror_that_is_gone_refuses_the_push_and_leaves_nothing(gate: Gate, fetched: Fetched) -> None:
+    fetched.mirror.rename(fetched.mirror.with_suffix(".away"))
+    with pytest.raises(ToolError) as refused:
+        receive(gate.git, fetched, [], fetched.base, max_bytes=100, scratch=gate.scratch)
+
+    assert rule(refused) == "push.objects"
+    assert not gate.scratch.exists()
+
+
 def test_the_mirror_is_not_written_by_what_is_received(gate: Gate, fetched: Fetched, clone: Path) -> None:
     commit = change(clone, "a", "1")
     with gate.take(fetched, clone):
