@@ -66,6 +66,7 @@ PROTOCOL = 1
 HEAD_MAX_BYTES = 64 * 1024
 BODY_MAX_BYTES = 1024 * 1024
 OUTPUT_PIECE_BYTES = 64 * 1024  # one pipe buffer
+PIPE_BYTES = 1024 * 1024  # the most that a user may ask for by default (/proc/sys/fs/pipe-max-size)
 BATCH_BYTES = 256 * 1024  # records are gathered up to this and sent; a single record is below 64 KiB
 SCAN_MAX_BYTES = 32 * 1024 * 1024  # all records of one scan
 RACY_NS = 50_000_000  # a file changed this shortly before a scan may change again without a new ctime
@@ -397,6 +398,14 @@ class Resolver:
 # --- programs --------------------------------------------------------------------------------------------------------
 
 
+def widen(pipe: int) -> None:
+    """The pipe holds what a program writes in one go; node queues in its own memory what a full pipe does not take."""
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        pass  # over the user's share of pipe memory: the pipe stays as it was made
+
+
 class Program:
     """A child in its own session, with its pipes. Descriptors are -1 once closed."""
 
@@ -408,6 +417,7 @@ class Program:
         theirs: list[int] = []
         try:
             out_read, out_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            widen(out_write)
             theirs.append(out_write)
             self.stdout = out_read
             err_read, err_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)

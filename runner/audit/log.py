@@ -94,9 +94,7 @@ class AuditLog:
         try:
             written = self._file.write(whole)
         except (OSError, ValueError) as error:
-            raise AuditUnwritable(
-                f"the audit log cannot be written: {error}", hint="Free space there."
-            ) from error
+            raise AuditUnwritable(f"the audit log cannot be written: {error}", hint="Free space there.") from error
         if written != len(whole):
             raise AuditUnwritable("the audit log cannot be written: the disk is full", hint="Free space there.")
         self._seq += 1

@@ -87,4 +87,5 @@ def tool_error(refused: FileRefused, table: Mapping[FileFault, ErrorCode], path:
         details["limit"] = "workspaceMiB or workspaceInodes"
     if refused.fault is FileFault.BAD_PATTERN and refused.detail:
         message = f"{message} {refused.detail}."
-    return ToolError(code, message.format(path=path) if "{path}" in message else message, hint=hint, details=details)
+    rule = f"path.{refused.fault}".replace("_", "-")
+    return ToolError(code, message.replace("{path}", path), rule=rule, hint=hint, details=details)

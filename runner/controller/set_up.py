@@ -32,13 +32,6 @@ OUTBOX = "/home/agent/outbox.git"
 _TAIL_CHARS = 2000
 _OUTPUT_CAP_BYTES = 1024 * 1024
 _DELIVERY_SECONDS = 600.0
-# Left alone, pnpm puts its store into the root of the file system that the project is on: into the workspace.
-_PNPM_HOME = DeliveryStep(("/bin/mkdir", "-p", "/home/agent/.config/pnpm"), "a place for pnpm's settings")
-_PNPM_SETTINGS = DeliveryStep(
-    ("/usr/bin/dd", "status=none", "of=/home/agent/.config/pnpm/rc"),
-    "where pnpm keeps its store",
-    stdin=b"store-dir=/home/agent/.pnpm-store\n",
-)
 _CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache", "/home/agent/.local")
 
 
@@ -52,7 +45,7 @@ def make_clone(run: Prepared, gate: HostGit, fetched: Fetched) -> None:
     commit = run.policy.commit
     with shipment(gate, fetched, progress=run.progress) as shipped:
         steps = delivery_steps(fetched, shipped.name, outbox=OUTBOX, name=commit.name, email=commit.email)
-        for step in (_PNPM_HOME, _PNPM_SETTINGS, *steps):
+        for step in steps:
             _deliver(run, step, [step.stdin] if step.takes is None else shipped.chunks(step.takes))
 
 

@@ -44,7 +44,8 @@ _SEARCH_SECONDS = 10.0
 class Guards:
     """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike.
 
-    `remaining` are the seconds that the run has left."""
+    `remaining` are the seconds that the run has left.
+    """
 
     policy: Policy
     rules: WriteRules

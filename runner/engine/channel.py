@@ -330,7 +330,9 @@ class HelperChannel:
             if data is None:
                 broken("it did not answer in time")
             if not data:
-                raise SandboxLost("the workspace has ended", hint="It reached its deadline, or ran out of memory.")
+                raise SandboxLost(
+                    "the workspace has ended", hint="It reached its deadline, ran out of memory, or killed its helper."
+                )
             self._decoder.feed(data)
         if frame.head.integer("id") != begun.id:
             broken("an answer to another request")

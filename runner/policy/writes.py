@@ -77,8 +77,8 @@ class WriteRules:
         # the first is read narrowly, the second widely.
         self.append_permit = append_permit
         self.append_bound = append_bound
-        # `package.json` as a full-write path lets the run rewrite such a file in any folder, as gitignore reads it. That
-        # does not make every folder in which the run puts a package.json a package whose scripts may be executed.
+        # `package.json` as a full-write path lets the run rewrite such a file in any folder, as gitignore reads it.
+        # That does not make every folder where the run puts one a package whose scripts may be executed.
         self.root_names = frozenset(pattern for pattern in rewrite.patterns if _is_plain_name(pattern))
         self.execute = GlobSet.granting([p for p in rewrite.patterns if p not in self.root_names])
         self.hint = _hint(write.patterns, rewrite.patterns)
