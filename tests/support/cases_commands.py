@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.support.cases import Answer, Case, Expect, call, exits, node, sh
+from tests.support.cases import Answer, Case, Expect, exits, node, sh
+from tests.support.cli import call
 from tests.support.repos import R0, executable, git
 
 __all__ = ["ARGV", "COMMITS", "HOOKS", "LIMITS", "PUSHES", "SCRATCH"]

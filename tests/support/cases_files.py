@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.support.cases import Answer, Case, call, contains, exits, lacks, node, result_is, sh
+from tests.support.cases import Answer, Case, contains, exits, lacks, node, result_is, sh
+from tests.support.cli import call
 
 __all__ = ["EDITS", "FILES", "READS", "WRITES"]
 

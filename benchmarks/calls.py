@@ -1,0 +1,94 @@
+"""Single calls on an open workspace, whole path through the pipeline, in turn with what one would use instead."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from benchmarks.interleave import interleave, timed
+from benchmarks.pipe import pipe_copy
+from benchmarks.repositories import FOUR_KIB, NEEDLE
+from benchmarks.samples import Samples
+from benchmarks.stage import GIT, Stage
+from runner.controller.environment import command_environment
+from runner.engine.contract import SpawnRequest
+
+__all__ = ["added", "command", "command_large", "copy_1m", "read_4k", "search"]
+
+_WARM_UP = 3  # rounds: the engine's and our own first times
+_MIB = 1024 * 1024
+_SEARCH = ("rg", "--no-config", "--no-ignore", "--hidden", "--line-number", "--with-filename", "--no-heading")
+_VERSION = ["git", "--version"]
+
+
+def command(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """`git --version` in a small tree: through the pipeline, as docker exec, on the host."""
+    return _command(stage, stage.small, rounds)
+
+
+def command_large(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """The same in a tree of 5,000 files."""
+    return _command(stage, stage.large, rounds)
+
+
+def _command(stage: Stage, repository: Path, rounds: int) -> dict[str, Samples]:
+    with stage.open(repository) as run:
+        sides = (
+            timed("runner", lambda: run.call("workspace.run_command", argv=_VERSION)),
+            timed("exec", lambda: stage.bare.exec(run.sandbox.id, _VERSION)),
+            timed("host", lambda: subprocess.run([GIT, "--version"], capture_output=True, check=True)),
+        )
+        return interleave(sides, rounds, warm_up=_WARM_UP)
+
+
+def read_4k(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """A file of 4 KiB: through the pipeline, as docker exec."""
+    with stage.open(stage.small) as run:
+        sides = (
+            timed("runner", lambda: run.call("workspace.read_file", path=FOUR_KIB)),
+            timed("exec", lambda: stage.bare.exec(run.sandbox.id, ["cat", FOUR_KIB])),
+        )
+        return interleave(sides, rounds, warm_up=_WARM_UP)
+
+
+def copy_1m(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """1 MiB of text each way: through the pipeline, and through a pipe on this host."""
+    line = "0123456789abcdef" * 4
+    content = (f"{line[:-1]}\n" * (_MIB // len(line)))[:_MIB]
+    with stage.open(stage.small) as run, pipe_copy(_MIB) as pipe:
+        run.call("workspace.write_file", path="data/one-mib.txt", content=content)
+        sides = (
+            timed("runner read", lambda: run.call("workspace.read_file", path="data/one-mib.txt")),
+            timed("pipe read", pipe.read),
+            timed("runner write", lambda: run.call("workspace.write_file", path="data/other.txt", content=content)),
+            timed("pipe write", pipe.write),
+        )
+        return interleave(sides, rounds, warm_up=_WARM_UP)
+
+
+def search(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """20 matches in 5,000 files: through the pipeline, and by the search program itself."""
+    program = SpawnRequest((*_SEARCH, "--fixed-strings", "--", NEEDLE, "."), command_environment({}), 60, _MIB)
+    with stage.open(stage.large) as run:
+        sides = (
+            timed("runner", lambda: run.call("workspace.search", pattern=NEEDLE)),
+            timed("rg", lambda: run.sandbox.spawn(program)),
+        )
+        return interleave(sides, rounds, warm_up=_WARM_UP)
+
+
+def added(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """Three tools through the pipeline, each in turn with the one sandbox operation that does its work."""
+    content = "x" * 4095 + "\n"
+    raw = content.encode()
+    program = SpawnRequest(tuple(_VERSION), command_environment({}), 60, _MIB, kill_at_cap=True)
+    with stage.open(stage.small) as run:
+        sides = (
+            timed("read_file", lambda: run.call("workspace.read_file", path=FOUR_KIB)),
+            timed("sandbox read", lambda: run.sandbox.read(FOUR_KIB, max_bytes=_MIB)),
+            timed("write_file", lambda: run.call("workspace.write_file", path="data/new.txt", content=content)),
+            timed("sandbox write", lambda: run.sandbox.write("data/new.txt", raw)),
+            timed("run_command", lambda: run.call("workspace.run_command", argv=_VERSION)),
+            timed("sandbox spawn", lambda: run.sandbox.spawn(program)),
+        )
+        return interleave(sides, rounds, warm_up=_WARM_UP)

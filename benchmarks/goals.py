@@ -1,0 +1,95 @@
+"""What is to be reached: each figure, what it is held against, and the bound. Medians of one run are compared.
+
+A goal names a measure (`benchmarks.measures`) and two of its series. What is compared with what stands in `how`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+__all__ = ["GOALS", "Bound", "Goal"]
+
+
+class Bound(StrEnum):
+    """What the number of a goal bounds."""
+
+    FASTER = "faster"  # the other takes at least so many times as long
+    LONGER = "longer"  # ours takes at most so many times as long
+    ADDED = "added"  # ours takes at most so many milliseconds more
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """One line of the table. `ours` and `other` are names of series of the measure `measure`."""
+
+    figure: str
+    against: str
+    bound: Bound
+    number: float
+    measure: str
+    ours: str
+    other: str
+    how: str
+
+    @property
+    def words(self) -> str:
+        """The goal as a reader sees it."""
+        if self.bound is Bound.ADDED:
+            return f"≤ {self.number:g} ms more"
+        return f"≥ {self.number:g}× faster" if self.bound is Bound.FASTER else f"≤ {self.number:g}×"
+
+    def ratio(self, ours_ms: float, other_ms: float) -> float:
+        """How many times faster ours is for FASTER, else how many times as long it takes."""
+        return other_ms / ours_ms if self.bound is Bound.FASTER else ours_ms / other_ms
+
+    def met(self, ours_ms: float, other_ms: float) -> bool:
+        """Whether two medians reach the goal; the bound itself is within."""
+        if self.bound is Bound.ADDED:
+            return ours_ms - other_ms <= self.number
+        ratio = self.ratio(ours_ms, other_ms)
+        return ratio >= self.number if self.bound is Bound.FASTER else ratio <= self.number
+
+
+_COMMAND = "`git --version` through the call pipeline: policy, ledger scan and audit included"
+_EXEC = "`docker exec` through the SDK (create, start, exit code) in the same container as the same user"
+_ADDED = "the tool call through the pipeline less the one operation of the sandbox that does the work"
+
+GOALS = (
+    Goal("run_command, small tree", "docker exec", Bound.FASTER, 25, "command", "runner", "exec",
+         f"{_COMMAND}; {_EXEC}."),
+    Goal("run_command, small tree", "subprocess on the host", Bound.LONGER, 2, "command", "runner", "host",
+         f"{_COMMAND}; the same program by subprocess.run with both outputs captured."),
+    Goal("run_command, 5,000 files", "docker exec", Bound.FASTER, 25, "command_large", "runner", "exec",
+         "As above in a workspace of 5,000 files, whose scan after each command is part of the call."),
+    Goal("read_file 4 KB", "docker exec cat", Bound.FASTER, 100, "read_4k", "runner", "exec",
+         f"The tool call through the pipeline; {_EXEC}."),
+    Goal("read_file 1 MB", "a local pipe copy", Bound.LONGER, 10, "copy_1m", "runner read", "pipe read",
+         "The tool call through the pipeline; a held process on this host that sends 1 MiB through a pipe."),
+    Goal("write_file 1 MB", "a local pipe copy", Bound.LONGER, 10, "copy_1m", "runner write", "pipe write",
+         "The tool call through the pipeline; a held process on this host that takes 1 MiB through a pipe and says so."),
+    Goal("search, 5,000 files", "rg in the same container", Bound.LONGER, 1.3, "search", "runner", "rg",
+         "The tool call through the pipeline; `rg` over the same files, started through the sandbox."),
+    Goal("what policy, ledger and audit add to read_file", "the bare sandbox call", Bound.ADDED, 0.5,
+         "added", "read_file", "sandbox read", f"{_ADDED}: 4 KiB read."),
+    Goal("what policy, ledger and audit add to write_file", "the bare sandbox call", Bound.ADDED, 0.5,
+         "added", "write_file", "sandbox write", f"{_ADDED}: 4 KiB written."),
+    Goal("what policy, ledger and audit add to run_command", "the bare sandbox call", Bound.ADDED, 0.5,
+         "added", "run_command", "sandbox spawn", f"{_ADDED}: `git --version` run; the scan counts as added."),
+    Goal("cold start to first answer, posture proved", "bare create and start", Bound.LONGER, 1.3,
+         "life", "cold start", "create and start",
+         "From the request to the answer of the first call, less the phases that deal with the repository (next "
+         "line); the engine's create and start of the same container."),
+    Goal("5,000-file repository, warm mirror to ready workspace", "host git clone --shared", Bound.LONGER, 1.3,
+         "clone", "ready", "clone --shared",
+         "The phases fetch (asking the remote whether the mirror is fresh), clone, setup and baseline of a run; a "
+         "clone on this host from the same mirror into memory."),
+    Goal("a run of 100 mixed calls, start to verified teardown", "the same as docker exec in one container",
+         Bound.FASTER, 10, "mixed", "runner", "exec",
+         "A whole run with a warm mirror; create and start of the same container, one exec that makes the same files, "
+         "100 execs through the SDK that do the same work, and the removal."),
+    Goal("teardown, verified", "docker rm -f", Bound.LONGER, 1.5, "life", "teardown", "rm -f",
+         "The phase teardown of a run: removal until the engine does not know the container, and twice a look at "
+         "everything that carries the run's label; one forced removal of the same container."),
+)  # fmt: skip
+"""Each figure of the performance goals that can be measured with what is in this tree."""

@@ -1,0 +1,142 @@
+"""What all measures share: a controller with a state folder of its own, two repositories, and the bare engine.
+
+The runs are those of the product, opened through `open_run` with the preset that a run without a policy gets. Only the
+exploration budget is lifted, since a measure reads one file hundreds of times; it is asked all the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.bare import BareDocker
+from benchmarks.repositories import large_files, make_repository, small_files
+from runner.app import compose
+from runner.controller.host import Host
+from runner.controller.prepare import Prepared
+from runner.controller.run import Run, open_run
+from runner.controller.spec import RunRequest
+from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits
+from runner.model.errors import ExitCode
+from runner.policy.document import Budget
+from runner.policy.load import LoadedPolicy, load_policy
+from runner.settings import Settings
+from runner.tools.registry import TOOLS
+
+__all__ = ["GIT", "ROOT", "BenchFailed", "OpenRun", "Stage", "open_stage"]
+
+ROOT = Path(__file__).resolve().parents[1]
+GIT = shutil.which("git") or "/usr/bin/git"
+_MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
+
+
+class BenchFailed(Exception):
+    """Something that was to be measured did not work, so there is no figure."""
+
+
+class OpenRun:
+    """One run of the product that is ready for calls."""
+
+    def __init__(self, run: Run, prepared: Prepared) -> None:
+        self.run = run
+        self.sandbox: Sandbox = prepared.sandbox
+        self.milliseconds = prepared.watch.milliseconds  # goes on to fill: the teardown's phase is there at the end
+        self.mirror = prepared.host.state.mirrors
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """The result of a call. Raises BenchFailed when it is refused: a refusal is quicker than the act."""
+        answer = self.run.call(tool, arguments)
+        if not answer["ok"]:
+            raise BenchFailed(f"{tool}: {answer['error']}")
+        return answer["result"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The controller, the repositories, and a folder in memory for what the host does in comparison."""
+
+    host: Host
+    policy: LoadedPolicy
+    image: ImageInfo
+    bare: BareDocker
+    small: Path
+    large: Path
+    memory: Path
+    git_environment: dict[str, str]
+
+    @contextmanager
+    def open(self, repository: Path) -> Iterator[OpenRun]:
+        """A run on `repository`, torn down and verified when the block ends. Raises BenchFailed when it was not."""
+        request = RunRequest(str(repository), None, self.policy, frozenset(TOOLS), None)
+        with open_run(self.host, request, lambda _line: None) as run:
+            if run.prepared is None:
+                raise BenchFailed("the run has no workspace")
+            yield OpenRun(run, run.prepared)
+            run.completed()
+        if run.exit_code is not ExitCode.COMPLETED:
+            raise BenchFailed(f"the run ended early: {run.ended_because}")
+
+
+@contextmanager
+def open_stage() -> Iterator[Stage]:
+    """Everything is ready to measure; nothing of it is left afterwards.
+
+    Raises:
+        RunnerError: when there is no engine or no image.
+    """
+    settings = Settings.from_environment()
+    with tempfile.TemporaryDirectory(prefix="runner-bench-") as scratch, _memory(Path(scratch)) as memory:
+        home = Path(scratch)
+        environment = _git_environment(home)
+        policy = _policy()
+        with compose(replace(settings, state_dir=home / "state")) as host:
+            image = host.engine.image(settings.image)
+            bare = BareDocker(settings.docker, image.id, _limits(policy))
+            try:
+                yield Stage(
+                    host=host,
+                    policy=policy,
+                    image=image,
+                    bare=bare,
+                    small=make_repository(home / "small.git", small_files(), GIT, environment),
+                    large=make_repository(home / "large.git", large_files(), GIT, environment),
+                    memory=memory,
+                    git_environment=environment,
+                )
+            finally:
+                bare.close()
+
+
+@contextmanager
+def _memory(otherwise: Path) -> Iterator[Path]:
+    """A folder in memory, as the workspace is; where the host has none, one on its disk."""
+    base = _MEMORY if os.access(_MEMORY, os.W_OK) else otherwise
+    with tempfile.TemporaryDirectory(prefix="runner-bench-", dir=base) as folder:
+        yield Path(folder)
+
+
+def _policy() -> LoadedPolicy:
+    loaded = load_policy("default")
+    lifted = loaded.policy.model_copy(update={"budget": Budget(distinct=None, rereads=None)})
+    return replace(loaded, policy=lifted)
+
+
+def _limits(policy: LoadedPolicy) -> SandboxLimits:
+    """The limits that a run under this policy gives its container."""
+    limits = policy.policy.limits
+    return SandboxLimits(**{field.name: getattr(limits, field.name) for field in fields(SandboxLimits)})
+
+
+def _git_environment(home: Path) -> dict[str, str]:
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }

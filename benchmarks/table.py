@@ -1,0 +1,106 @@
+"""From measured series to rows, and from rows to JSON and Markdown. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.goals import Bound, Goal
+from benchmarks.samples import Samples
+
+__all__ = ["Measured", "Row", "markdown", "rows"]
+
+Measured = Mapping[str, Mapping[str, Samples]]
+"""Series by the name of the measure and their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One goal and what was measured for it."""
+
+    goal: Goal
+    ours: Samples
+    other: Samples
+
+    @property
+    def met(self) -> bool:
+        """Whether the medians reach the goal."""
+        return self.goal.met(self.ours.median, self.other.median)
+
+    @property
+    def ratio(self) -> float:
+        """Of the medians, in the goal's own direction."""
+        return self.goal.ratio(self.ours.median, self.other.median)
+
+    @property
+    def difference_ms(self) -> float:
+        """How much longer ours takes."""
+        return self.ours.median - self.other.median
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as build/bench.json has it."""
+        return {
+            "figure": self.goal.figure,
+            "against": self.goal.against,
+            "goal": self.goal.words,
+            "ratio": round(self.ratio, 3),
+            "difference_ms": round(self.difference_ms, 3),
+            "met": self.met,
+            "ours": self.ours.as_json(),
+            "other": self.other.as_json(),
+            "how": self.goal.how,
+        }
+
+
+def rows(goals: Sequence[Goal], measured: Measured) -> list[Row]:
+    """A row for each goal, in their order. Raises KeyError when a series is missing: no goal is left out silently."""
+    return [Row(goal, measured[goal.measure][goal.ours], measured[goal.measure][goal.other]) for goal in goals]
+
+
+def markdown(report: Mapping[str, Any], found: Sequence[Row]) -> str:
+    """The table, where it was made, and what each line compares."""
+    facts = ", ".join(f"{name} {value}" for name, value in report["machine"].items())
+    changed = " with changes that are not committed" if report["modified"] else ""
+    lines = [
+        f"Commit {report['commit']}{changed}. {facts}.",
+        "",
+        "| # | figure | ours, ms (p95) | against | theirs, ms (p95) | goal | measured | met | samples |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(_line(number, row) for number, row in enumerate(found, start=1)),
+        "",
+        "Medians of samples taken in turn (A, B, A, B, …) in one run; nothing is left out but the first rounds.",
+        "",
+        *(f"{number}. {row.goal.how}" for number, row in enumerate(found, start=1)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(number: int, row: Row) -> str:
+    cells = (
+        str(number),
+        row.goal.figure,
+        _series(row.ours),
+        row.goal.against,
+        _series(row.other),
+        row.goal.words,
+        _measured(row),
+        "yes" if row.met else "**no**",
+        str(len(row.ours.values)),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _series(samples: Samples) -> str:
+    return f"{_short(samples.median)} ({_short(samples.p95)})"
+
+
+def _measured(row: Row) -> str:
+    if row.goal.bound is Bound.ADDED:
+        return f"{row.difference_ms:+.2f} ms"
+    return f"{_short(row.ratio)}×"
+
+
+def _short(value: float) -> str:
+    """About three digits: more would pretend to a precision that no shared machine has."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

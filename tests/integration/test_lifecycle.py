@@ -1,0 +1,250 @@
+"""A run ends well however it ends: signals, a killed controller, a killed container, limits, a failing set-up."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import docker
+import pytest
+
+from runner.engine.docker_engine import DockerEngine
+from runner.engine.docker_spec import LABEL_CONTROLLER
+from tests.support.cases import P0, node, sh
+from tests.support.cli import call, run_cli, run_runner
+from tests.support.live import LiveRun
+from tests.support.repos import R0, build_r0, git, tree_digest
+
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
+
+_READY = "set-up: git config"
+_FOREVER = sh(*node("console.log('up');setInterval(()=>{},1e3)"))
+
+
+@pytest.fixture
+def r0(tmp_path: Path) -> R0:
+    return build_r0(tmp_path / "r0")
+
+
+@pytest.fixture
+def client() -> Iterator[docker.DockerClient]:
+    opened = docker.from_env()
+    yield opened
+    opened.close()
+
+
+def _ours(engine: DockerEngine) -> list[str]:
+    """Objects of this test's own state folder."""
+    file = Path(os.environ["RUNNER_STATE_DIR"]) / "controller-id"
+    mine = file.read_text(encoding="ascii") if file.exists() else "none"
+    return [found.name for found in engine.objects() if found.controller_id == mine]
+
+
+def _container(client: docker.DockerClient) -> Any:
+    mine = (Path(os.environ["RUNNER_STATE_DIR"]) / "controller-id").read_text(encoding="ascii")
+    (found,) = client.containers.list(filters={"label": f"{LABEL_CONTROLLER}={mine}"})
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_during_a_command_tears_the_run_down(
+    number: signal.Signals, r0: R0, tmp_path: Path, docker_engine: DockerEngine
+) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        live.send(_FOREVER)
+        live.signal(number)
+        assert live.process.wait(60) == 130
+        assert live.report["status"] == "interrupted"
+        assert live.report["teardown"] == {"verified": True, "leftovers": []}
+    assert _ours(docker_engine) == []
+
+
+def test_a_second_interrupt_does_not_leave_the_container(r0: R0, tmp_path: Path, docker_engine: DockerEngine) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        for _ in range(3):
+            live.signal(signal.SIGINT)
+        assert live.process.wait(60) == 130
+    assert _ours(docker_engine) == []
+
+
+@pytest.mark.parametrize("moment", ["reading", "starting a fresh workspace", "making the clone", _READY])
+def test_what_a_killed_controller_left_is_swept(
+    moment: str, r0: R0, tmp_path: Path, docker_engine: DockerEngine
+) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        live.wait_for_progress(moment)
+        live.signal(signal.SIGKILL)
+        live.process.wait(60)
+        swept = run_cli("gc", "-o", "json")
+    assert swept.exit_code == 0, swept.stderr
+    assert _ours(docker_engine) == []
+
+
+@pytest.mark.slow
+def test_a_workspace_whose_controller_is_gone_ends_and_removes_itself(
+    r0: R0, tmp_path: Path, docker_engine: DockerEngine, client: docker.DockerClient
+) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        container = _container(client)
+        live.signal(signal.SIGKILL)
+        live.process.wait(60)
+        container.wait(condition="removed", timeout=90)
+    assert _ours(docker_engine) == []
+
+
+def test_the_sweep_leaves_a_run_alone_whose_controller_lives(
+    r0: R0, tmp_path: Path, docker_engine: DockerEngine
+) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        assert run_cli("gc").exit_code == 0
+        assert len(_ours(docker_engine)) == 1
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        assert live.end() == 0
+
+
+def test_a_container_killed_under_a_command_ends_the_run_as_lost(
+    r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        container = _container(client)
+        live.send(sh(*node("setTimeout(()=>{},3e4)")))
+        container.kill()
+        answer = live.answer()
+        assert answer["error"]["code"] == "run_ended"
+        assert answer["duration_ms"] < 5000
+        assert live.call(call("read_file", path="README.md"))["error"]["code"] == "run_ended"
+        assert live.end() == 5
+        assert live.report["status"] == "lost"
+    assert _ours(docker_engine) == []
+
+
+def test_a_program_that_kills_its_own_helper_ends_the_run_and_nothing_else(
+    r0: R0, tmp_path: Path, docker_engine: DockerEngine
+) -> None:
+    ran = run_runner(
+        r0.remote, P0, [sh(*node("process.kill(-1,'SIGKILL')")), sh("node", "-p", "1")], tmp_path, ref="agent/x1"
+    )
+    assert [answer["error"]["code"] for answer in ran.answers] == ["run_ended", "run_ended"]
+    assert ran.exit_code == 5
+    assert _ours(docker_engine) == []
+
+
+def test_the_run_limit_cuts_a_command_and_refuses_what_follows(r0: R0, tmp_path: Path) -> None:
+    policy = {**P0, "limits": {"runSeconds": 6, "commandSeconds": 60, "memoryMiB": 256, "workspaceMiB": 64}}
+    ran = run_runner(r0.remote, policy, [_FOREVER, call("read_file", path="README.md")], tmp_path, ref="agent/x1")
+    assert ran.answers[0]["result"]["timed_out"] is True
+    assert ran.answers[0]["result"]["stdout"] == "up\n"
+    assert ran.answers[1]["error"]["code"] == "run_limit_exceeded"
+    assert ran.exit_code == 5
+
+
+def test_memory_beyond_the_limit_is_named_and_the_next_call_works(r0: R0, tmp_path: Path) -> None:
+    policy = {**P0, "limits": {"memoryMiB": 128, "workspaceMiB": 32, "commandSeconds": 60}}
+    # Buffers are outside node's own heap limit, so that it is the cgroup that ends it.
+    eat = sh(*node("const a=[];for(;;)a.push(Buffer.alloc(1<<24,1))"))
+    ran = run_runner(r0.remote, policy, [eat, sh("node", "-p", "1")], tmp_path, ref="agent/x1")
+    assert ran.answers[0]["result"]["killed_by"] == "memory", ran.answers[0]
+    assert ran.answers[1]["result"]["stdout"] == "1\n", ran.answers[1]
+
+
+def test_a_full_workspace_is_named_and_room_can_be_made(r0: R0, tmp_path: Path) -> None:
+    policy = {**P0, "limits": {"memoryMiB": 256, "workspaceMiB": 8}}
+    fill = sh(*node("try{require('fs').writeFileSync('src/big',Buffer.alloc(16<<20))}catch(e){console.log(e.code)}"))
+    ran = run_runner(
+        r0.remote,
+        policy,
+        [
+            fill,
+            call("write_file", path="src/more", content="x" * 100_000),
+            call("delete_file", path="src/big"),
+            call("write_file", path="src/more", content="x" * 100_000),
+        ],
+        tmp_path,
+        ref="agent/x1",
+    )
+    assert ran.answers[0]["result"]["stdout"] == "ENOSPC\n", ran.answers[0]
+    assert ran.answers[1]["error"]["code"] == "run_limit_exceeded", ran.answers[1]
+    assert ran.answers[2]["ok"], ran.answers[2]
+    assert ran.answers[3]["ok"], ran.answers[3]
+
+
+def test_a_failing_set_up_shows_the_tools_own_words_and_leaves_nothing(
+    r0: R0, tmp_path: Path, docker_engine: DockerEngine
+) -> None:
+    policy = {**P0, "setup": [["node", "-e", "console.error('no such luck');process.exit(7)"]]}
+    ran = run_runner(r0.remote, policy, [call("read_file", path="README.md")], tmp_path, ref="agent/x1")
+    assert ran.exit_code == 4
+    assert "no such luck" in ran.stderr
+    assert ran.answers == []
+    assert ran.report["ended"]["code"] == "setup_failed"
+    assert _ours(docker_engine) == []
+
+
+def test_a_set_up_that_takes_too_long_is_cut_and_shows_what_it_said(r0: R0, tmp_path: Path) -> None:
+    script = "let i=0;setInterval(()=>console.log('tick '+(++i)),500)"
+    policy = {**P0, "setup": [["node", "-e", script]], "limits": {"commandSeconds": 3}}
+    ran = run_runner(r0.remote, policy, [], tmp_path, ref="agent/x1")
+    assert ran.exit_code == 4
+    (step,) = ran.report["setup"]["steps"]
+    assert step["timed_out"] is True
+    assert step["timeout_secs"] == 3
+    assert "tick 1\n" in step["stdout"]
+
+
+def test_two_runs_on_one_repository_do_not_disturb_each_other(r0: R0, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    with LiveRun(r0.remote, P0, tmp_path / "a") as one, LiveRun(r0.remote, P0, tmp_path / "b") as two:
+        for live in (one, two):
+            assert live.call(call("write_file", path="src/n.mjs", content="1"))["ok"]
+        assert one.end() == 0
+        assert two.call(call("read_file", path="src/n.mjs"))["result"] == "1"
+        assert two.end() == 0
+
+
+def test_a_local_repository_is_never_modified(r0: R0, tmp_path: Path) -> None:
+    (r0.path / "src" / "app.mjs").write_text("uncommitted\n", encoding="utf-8")
+    git(r0.path, "config", "core.fsmonitor", "touch /tmp/pwn")
+    before = tree_digest(r0.path)
+    calls = [
+        call("read_file", path="src/app.mjs"),
+        call("edit", path="src/app.mjs", oldString="1", newString="2"),
+        call("git_commit", message="x"),
+    ]
+    ran = run_runner(r0.path, P0, calls, tmp_path)
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.answers[0]["result"] == "export const a = 1;\n"
+    assert tree_digest(r0.path) == before
+
+
+def test_a_task_that_declares_no_tool_gets_no_container(r0: R0, tmp_path: Path, docker_engine: DockerEngine) -> None:
+    spec = tmp_path / "spec.yml"
+    spec.write_text(f"repo: {r0.remote}\npolicy: default\ntools: []\n", encoding="utf-8")
+    line = '{"tool": "workspace.read_file", "arguments": {"path": "README.md"}}\n'
+    ran = run_cli("run", "--spec", str(spec), "--calls", "-", stdin=line)
+    assert ran.exit_code == 0, ran.stderr
+    assert ran.answers[0]["error"]["code"] == "tool_not_declared"
+    assert "workspace" not in ran.stderr
+    assert _ours(docker_engine) == []
+
+
+def test_no_secret_of_the_host_is_inside(r0: R0, tmp_path: Path) -> None:
+    ran = run_runner(
+        r0.remote,
+        P0,
+        [sh("node", "-p", "JSON.stringify(process.env)")],
+        tmp_path,
+        ref="agent/x1",
+        environment={"CODE_TOKEN": "tok-CANARY-77", "GIT_AUTHOR_NAME": "tok-CANARY-78"},
+    )
+    said = ran.answers[0]["result"]["stdout"]
+    assert "CANARY" not in said
+    assert "DOCKER" not in said
