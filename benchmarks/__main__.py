@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks.failure import BenchFailed
 from benchmarks.goals import GOALS
 from benchmarks.machine import commit, load, machine
 from benchmarks.measures import MEASURES
@@ -37,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RunnerError as error:
         _say(f"bench: {error.message}. {error.hint}")
         return int(error.exit_code)
+    except BenchFailed as error:
+        _say(f"bench: {error}")
+        return 1
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     chosen.out.with_suffix(".md").write_text(table, encoding="utf-8")

@@ -14,18 +14,15 @@ from typing import Any
 import docker
 from docker.errors import APIError, NotFound
 
+from benchmarks.failure import BenchFailed
 from runner.engine.contract import SandboxLimits, SandboxSpec
 from runner.engine.docker_spec import container_plan
 
-__all__ = ["BareDocker", "ExecFailed"]
+__all__ = ["BareDocker"]
 
 _CONTROLLER = "benchmarks"  # of nobody's state folder, so that no run's sweep takes these containers for its own
 _API_SECONDS = 60
 _CONFLICT = 409  # the engine's answer while it removes by itself what is set to remove itself
-
-
-class ExecFailed(Exception):
-    """The program in the container ended with another code than 0, so there is no figure."""
 
 
 class BareDocker:
@@ -85,13 +82,13 @@ class BareDocker:
         """What `argv` printed, run as the workspace's user in the workspace.
 
         Raises:
-            ExecFailed: when it did not end with 0. Asking for that is part of it: a tool must know.
+            BenchFailed: when it did not end with 0. Asking for that is part of it: a tool must know.
         """
         created = self._api.exec_create(container, list(argv), user="agent", workdir="/workspace")
         output: bytes = self._api.exec_start(created["Id"])
         code = self._api.exec_inspect(created["Id"])["ExitCode"]
         if code != 0:
-            raise ExecFailed(f"{argv[0]} ended with {code}: {output[-300:].decode('utf-8', 'replace')}")
+            raise BenchFailed(f"{argv[0]} ended with {code}: {output[-300:].decode('utf-8', 'replace')}")
         return output
 
     def close(self) -> None:

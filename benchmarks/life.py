@@ -10,9 +10,10 @@ import subprocess
 import time
 from collections.abc import Mapping
 
+from benchmarks.failure import BenchFailed
 from benchmarks.interleave import Reading, interleave
 from benchmarks.samples import Samples
-from benchmarks.stage import GIT, BenchFailed, Stage
+from benchmarks.stage import GIT, Stage
 
 __all__ = ["clone", "life"]
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from benchmarks.stage import GIT, ROOT, Stage
+from runner.engine.docker_images import DockerImages
+from runner.settings import Settings
 
 __all__ = ["commit", "load", "machine"]
 
@@ -30,7 +33,7 @@ def machine(stage: Stage) -> dict[str, Any]:
         "engine": f"{engine.name} {engine.version}",
         "storage": engine.storage,
         "cgroup": engine.cgroup_version,
-        "image": stage.image.id.removeprefix("sha256:")[:12],
+        "image": f"{stage.image.id.removeprefix('sha256:')[:12]} ({_image_age()})",
         "python": platform.python_version(),
         "git": _git("--version").removeprefix("git version "),
     }
@@ -44,6 +47,12 @@ def load() -> float:
 def _git(*arguments: str) -> str:
     done = subprocess.run([GIT, "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False)
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _image_age() -> str:
+    """Whether the helper inside is the one of the tree: figures of another one are figures of another product."""
+    with closing(DockerImages(Settings.from_environment().docker)) as images:
+        return "as in the tree" if images.state().current else "older than the tree"
 
 
 def _cpu_model() -> str:

@@ -14,7 +14,7 @@ __all__ = ["MEASURES", "Measure"]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`rounds` and `quick_rounds` are samples per series. What takes seconds is measured less often than what doesn't."""
+    """`rounds` and `quick_rounds` are samples per series: fewer of what takes seconds."""
 
     series: frozenset[str]
     take: Callable[[Stage, int], dict[str, Samples]]
@@ -26,9 +26,7 @@ MEASURES: Mapping[str, Measure] = {
     "command": Measure(frozenset({"runner", "exec", "host"}), calls.command, 200, 40),
     "command_large": Measure(frozenset({"runner", "exec", "host"}), calls.command_large, 60, 30),
     "read_4k": Measure(frozenset({"runner", "exec"}), calls.read_4k, 200, 40),
-    "copy_1m": Measure(
-        frozenset({"runner read", "pipe read", "runner write", "pipe write"}), calls.copy_1m, 200, 60
-    ),
+    "copy_1m": Measure(frozenset({"runner read", "pipe read", "runner write", "pipe write"}), calls.copy_1m, 200, 60),
     "search": Measure(frozenset({"runner", "rg"}), calls.search, 60, 30),
     "added": Measure(
         frozenset({"read_file", "sandbox read", "write_file", "sandbox write", "run_command", "sandbox spawn"}),

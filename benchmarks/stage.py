@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bare import BareDocker
+from benchmarks.failure import BenchFailed
 from benchmarks.repositories import large_files, make_repository, small_files
 from runner.app import compose
 from runner.controller.host import Host
@@ -29,15 +30,11 @@ from runner.policy.load import LoadedPolicy, load_policy
 from runner.settings import Settings
 from runner.tools.registry import TOOLS
 
-__all__ = ["GIT", "ROOT", "BenchFailed", "OpenRun", "Stage", "open_stage"]
+__all__ = ["GIT", "ROOT", "OpenRun", "Stage", "open_stage"]
 
 ROOT = Path(__file__).resolve().parents[1]
 GIT = shutil.which("git") or "/usr/bin/git"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
-
-
-class BenchFailed(Exception):
-    """Something that was to be measured did not work, so there is no figure."""
 
 
 class OpenRun:

@@ -6,7 +6,7 @@
 #   123  for 30 s no process lived that was started from outside: the controller is gone.
 # 64 says that the deadline is not a number of seconds, 70 that the kernel's files cannot be read.
 #
-# After its start it forks nothing. A fork bomb that holds every process slot, where a `sleep` could not start,
+# It forks nothing. A fork bomb that holds every process slot, where a `sleep` could not start,
 # neither ends the container early nor keeps it alive.
 set -u
 
@@ -21,8 +21,8 @@ case $deadline in
 '' | *[!0-9]* | ??????????*) exit 64 ;;
 esac
 
-# A pipe that is open for writing here and never written to: waiting on it is a sleep without a process.
-exec 3<> <(:)
+# The free end of a terminal that nobody can open: waiting on it is a sleep without a process.
+exec 3<>/dev/ptmx
 
 # Sets `now` to whole seconds since the machine started.
 read_uptime() {

@@ -133,7 +133,7 @@ class Pipeline:
                 f"the run used up its {self._run_seconds} s", hint="Raise limits.runSeconds in the policy."
             )
         tool = _look_up(name)
-        digest = argument_digest(arguments)
+        digest = _digest(arguments)
         self._audit.append("call.started", {"seq": self._seq, "tool": tool.name, "arguments_sha256": digest})
         parsed = parse_arguments(tool, arguments)
         ground = None if tool.ground is None else tool.ground(parsed)
@@ -157,6 +157,14 @@ def _look_up(name: str) -> Tool:
             ErrorCode.UNKNOWN_TOOL, f"There is no tool {name[:100]!r}.", hint=f"The tools are: {', '.join(TOOLS)}."
         )
     return tool
+
+
+def _digest(arguments: object) -> str:
+    try:
+        return argument_digest(arguments)
+    except RecursionError:
+        # Writing JSON may give up a few levels before reading it does; that is the caller's fault and no bug.
+        raise ToolError(ErrorCode.INVALID_ARGUMENTS, "The arguments are nested too deeply.") from None
 
 
 def _ended(error: RunnerError) -> CallAnswer:

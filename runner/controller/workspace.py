@@ -172,13 +172,10 @@ class GuardedWorkspace:
 
     def _resolve_for_write(self, requested: str, op: WriteOp) -> Resolved:
         """As `resolve`, but a delete is about the link itself: only its parent is followed."""
-        if op is not WriteOp.DELETE or "/" not in requested:
-            found = self._sandbox.resolve(requested)
-            if op is WriteOp.DELETE and found.via_link:
-                return Resolved(requested, True, found.kind, found.size, found.mode, found.links, via_link=False)
-            return found
+        if op is not WriteOp.DELETE:
+            return self._sandbox.resolve(requested)
         parent, _, name = requested.rpartition("/")
-        above = self._sandbox.resolve(parent)
+        above = self._sandbox.resolve(parent or ".")
         inner = name if above.path == "." else f"{above.path}/{name}"
         return Resolved(inner, above.exists, None, 0, 0, 1, via_link=above.via_link)
 

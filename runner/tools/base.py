@@ -15,6 +15,8 @@ from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["Arguments", "Effect", "Retry", "Tool", "encode_text", "parse_arguments"]
 
+_SHOWN_NAME_CHARS = 64  # an unknown field's name is the caller's own text, and may be as long as the whole call
+
 
 class Arguments(BaseModel):
     """Arguments of a tool call: strict types, no unknown fields, camelCase as the contract spells them."""
@@ -79,7 +81,7 @@ def parse_arguments(tool: Tool, raw: object) -> Arguments:
 def _invalid(tool: Tool, error: ValidationError) -> ToolError:
     # Field and reason only: values are not echoed, they may be large or hostile.
     problems = [
-        {"field": ".".join(str(part) for part in problem["loc"]), "reason": problem["msg"]}
+        {"field": ".".join(str(part)[:_SHOWN_NAME_CHARS] for part in problem["loc"]), "reason": problem["msg"]}
         for problem in error.errors(include_url=False, include_input=False, include_context=False)
     ][:20]
     said = "; ".join(f"{problem['field']}: {problem['reason']}" for problem in problems)

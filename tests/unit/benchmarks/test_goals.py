@@ -1,0 +1,74 @@
+"""The goals: each has something to be compared with, and its bound means what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from benchmarks.goals import GOALS, TIMES, Bound, Goal
+from benchmarks.measures import MEASURES
+
+
+def _goal(bound: Bound, number: float) -> Goal:
+    return Goal("figure", "other", bound, number, "measure", "ours", "other", "How.")
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: f"{goal.figure} against {goal.against}")
+def test_every_goal_compares_two_series_that_one_measure_takes_in_turn(goal: Goal) -> None:
+    series = MEASURES[goal.measure].series
+    assert {goal.ours, goal.other} <= series
+    assert goal.ours != goal.other
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: f"{goal.figure} against {goal.against}")
+def test_every_goal_says_how_it_is_measured_in_a_sentence(goal: Goal) -> None:
+    assert goal.how.endswith(".")
+    assert goal.number > 0
+
+
+def test_no_line_of_the_table_is_there_twice() -> None:
+    lines = [(goal.figure, goal.against) for goal in GOALS]
+    assert len(set(lines)) == len(lines)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_everything_that_is_measured_is_held_against_a_goal(name: str) -> None:
+    used: set[str] = set()
+    for goal in GOALS:
+        if goal.measure == name:
+            used |= {goal.ours, goal.other}
+    assert used == MEASURES[name].series
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_a_quick_bench_takes_fewer_samples_of_everything(name: str) -> None:
+    measure = MEASURES[name]
+    assert 1 < measure.quick_rounds < measure.rounds
+
+
+@pytest.mark.parametrize(
+    ("bound", "number", "reached", "missed"),
+    [
+        (Bound.FASTER, 25, (2.0, 50.0), (2.0, 49.9)),
+        (Bound.LONGER, 1.3, (13.0, 10.0), (13.1, 10.0)),
+        (Bound.ADDED, 0.5, (1.5, 1.0), (1.51, 1.0)),
+    ],
+)
+def test_the_bound_itself_is_within_the_goal(
+    bound: Bound, number: float, reached: Sequence[float], missed: Sequence[float]
+) -> None:
+    goal = _goal(bound, number)
+    assert goal.met(reached[0], reached[1])
+    assert not goal.met(missed[0], missed[1])
+
+
+def test_a_ratio_has_the_direction_of_its_goal() -> None:
+    assert _goal(Bound.FASTER, 25).ratio(2.0, 50.0) == 25
+    assert _goal(Bound.LONGER, 2).ratio(50.0, 25.0) == 2
+
+
+def test_a_goal_is_worded_with_its_direction_and_unit() -> None:
+    assert _goal(Bound.FASTER, 25).words == f"≥ 25{TIMES} faster"
+    assert _goal(Bound.LONGER, 1.3).words == f"≤ 1.3{TIMES}"
+    assert _goal(Bound.ADDED, 0.5).words == "≤ 0.5 ms more"
