@@ -35,6 +35,6 @@ MEASURES: Mapping[str, Measure] = {
         100,
     ),
     "life": Measure(frozenset({"cold start", "teardown", "create and start", "rm -f"}), life.life, 30, 8),
-    "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 15, 4),
-    "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 5, 2),
+    "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 20, 5),
+    "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 10, 3),
 }

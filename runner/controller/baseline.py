@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.controller.guest_git import GuestGit
-from runner.engine.contract import FileRefused, Sandbox
+from runner.engine.contract import FileRefused, Sandbox, Scan
 from runner.gate.fetch import Fetched
 from runner.gate.host_git import HostGit
 from runner.model.errors import RunLimitReached
 from runner.model.tree import EntryKind, ScanEntry
 from runner.policy.changes import BaseTree
-from runner.policy.ledger import Ledger
+from runner.policy.ledger import Ledger, LedgerDelta
 from runner.policy.writes import PathFacts, WriteRules, must_append
 
-__all__ = ["MAX_ENTRIES", "Baseline", "take_baseline"]
+__all__ = ["MAX_ENTRIES", "Baseline", "bring_up_to_date", "take_baseline"]
 
 MAX_ENTRIES = 1_000_000
 """Paths in a workspace that a run keeps account of. Beyond it a run does not start."""
@@ -47,11 +47,7 @@ def take_baseline(sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetch
     Raises:
         RunLimitReached: when it has more paths than can be kept account of.
     """
-    scan = sandbox.scan(max_entries=MAX_ENTRIES)
-    if scan.truncated:
-        raise RunLimitReached(
-            f"the workspace has more than {MAX_ENTRIES} paths", hint="Check out less, or install less in set-up."
-        )
+    scan = _whole_scan(sandbox, "Check out less, or install less in set-up.")
     return Baseline(
         base_commit=fetched.base,
         branch=fetched.branch,
@@ -61,6 +57,24 @@ def take_baseline(sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetch
         base_tree=BaseTree.of(_base_blobs(gate, fetched)),
         append_only=_append_only(sandbox, rules, scan.entries),
     )
+
+
+def bring_up_to_date(sandbox: Sandbox, ledger: Ledger) -> LedgerDelta:
+    """The ledger knows the tree as it is now; returned is what differs from what it knew.
+
+    Raises:
+        RunLimitReached: when the tree has outgrown what can be kept account of. A scan that was cut short must not
+            reach the ledger: what it left out would count as never made by the run.
+    """
+    scan = _whole_scan(sandbox, "Make fewer files, or lower limits.workspaceInodes.")
+    return ledger.apply(scan.entries, scan.removed)
+
+
+def _whole_scan(sandbox: Sandbox, hint: str) -> Scan:
+    scan = sandbox.scan(max_entries=MAX_ENTRIES)
+    if scan.truncated:
+        raise RunLimitReached(f"the workspace has more than {MAX_ENTRIES} paths", hint=hint)
+    return scan
 
 
 def _base_blobs(gate: HostGit, fetched: Fetched) -> dict[str, str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.controller.baseline import MAX_ENTRIES, Baseline
+from runner.controller.baseline import Baseline, bring_up_to_date
 from runner.controller.guest_git import GuestGit
 from runner.controller.tree_view import SandboxTree
-from runner.engine.contract import Sandbox, Scan, SpawnRequest, SpawnResult
+from runner.engine.contract import Sandbox, SpawnRequest, SpawnResult
 from runner.policy.argv import ArgvPolicy, decide_argv
 from runner.policy.globs import names_git
+from runner.policy.ledger import LedgerDelta
 from runner.policy.writes import WriteRules, executable_scratch
 from runner.tools.workspace import CommandOutcome
 
@@ -38,6 +39,7 @@ def run(
 
     Raises:
         ToolError: when the argv is refused; then no process was started.
+        RunLimitReached: when the command made more paths than can be kept account of.
     """
     tree = SandboxTree(sandbox, baseline.ledger, git)
     decision = decide_argv(argv, argv_policy(guards, tree), tree, tool="git" if tool == "git" else "run_command")
@@ -54,13 +56,12 @@ def run(
             kill_at_cap=True,
         )
     )
-    outside = _outside(guards.rules, baseline, sandbox.scan(max_entries=MAX_ENTRIES))
+    outside = _outside(guards.rules, bring_up_to_date(sandbox, baseline.ledger))
     return _outcome(result, limits.command_seconds, outside)
 
 
-def _outside(rules: WriteRules, baseline: Baseline, scan: Scan) -> tuple[str, ...]:
-    """The paths that the command created, changed or removed outside the write globs; the ledger has moved on."""
-    delta = baseline.ledger.apply(scan.entries, scan.removed)
+def _outside(rules: WriteRules, delta: LedgerDelta) -> tuple[str, ...]:
+    """The paths that the command created, changed or removed outside the write globs."""
     touched = sorted({*delta.created, *delta.changed, *delta.removed})
     return tuple(path for path in touched if not _writable(rules, path))[:_MAX_REPORTED_WRITES]
 

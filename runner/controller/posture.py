@@ -45,6 +45,7 @@ def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPo
         ("no-new-privileges", True, host.no_new_privileges and guest.no_new_privileges),
         ("seccomp filter", (2, False), (guest.seccomp_mode, host.seccomp_unconfined)),
         ("non-root user", (_AGENT, _AGENT), (guest.uid, guest.gid)),
+        ("main process not root", False, _is_root(host.user)),
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),
         ("no host mounts", (), host.binds),
         ("no other writable mounts", [], stray),
@@ -65,6 +66,12 @@ def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPo
         ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
     )
     return tuple(Check(name, str(want), str(got), want == got) for name, want, got in checks)
+
+
+def _is_root(user: str) -> bool:
+    """Whether the engine's `USER[:GROUP]` is root; no user at all means root."""
+    name = user.partition(":")[0]
+    return name in ("", "root") or (name.isdecimal() and int(name) == 0)
 
 
 def require(checks: Sequence[Check]) -> None:

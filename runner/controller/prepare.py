@@ -30,10 +30,11 @@ from runner.model.decision import Decision
 from runner.policy.document import Policy
 from runner.policy.writes import WriteRules
 
-__all__ = ["Prepared", "prepare"]
+__all__ = ["CLEAN_UP_SECONDS", "Prepared", "prepare"]
 
 _REGISTRY_LABEL = "runner.npm-registry"
-_CLEAN_UP_SECONDS = 120
+CLEAN_UP_SECONDS = 120
+"""How long after its run the deadline label gives the controller to finish its report."""
 
 
 class Prepared:
@@ -165,7 +166,7 @@ def _start(run: Prepared, image: ImageInfo) -> None:
         controller_id=run.host.state.controller_id,
         image=image.id,  # the id that was looked at, so that a tag moved meanwhile changes nothing
         limits=bounds,
-        deadline_unix=int(run.host.unix()) + limits.run_seconds + _CLEAN_UP_SECONDS,
+        deadline_unix=int(run.host.unix()) + limits.run_seconds + CLEAN_UP_SECONDS,
         runtime=run.policy.runtime,
     )
     run.watch.start("start")

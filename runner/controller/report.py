@@ -6,20 +6,18 @@ applied or shown by us.
 
 from __future__ import annotations
 
+import secrets
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
-from runner.audit.log import AuditLog
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.spec import RunRequest
-from runner.controller.stopwatch import Stopwatch
 from runner.model.errors import RunnerError, UsageError
 
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
-    from runner.controller.records import RunRecord
     from runner.controller.run import Run
 
 __all__ = ["intent", "intent_facts", "write", "write_changes"]
@@ -27,7 +25,6 @@ __all__ = ["intent", "intent_facts", "write", "write_changes"]
 REPORT_VERSION = 1
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
-_INDEX = "/tmp/runner-report-index"  # noqa: S108 - inside the container
 
 
 def intent_facts(request: RunRequest) -> dict[str, Any]:
@@ -96,62 +93,50 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
 
 
 def _present_tree(git: GuestGit) -> str | None:
-    """The tree of the workspace as it stands, made in an index of its own."""
-    if git.run("read-tree", "HEAD", index=_INDEX).exit != 0 or git.run("add", "-A", index=_INDEX).exit != 0:
+    """The tree of the workspace as it stands, made in an index whose name nobody inside could know."""
+    index = f"/tmp/runner-report-{secrets.token_hex(8)}"  # noqa: S108 - inside the container
+    if git.run("read-tree", "HEAD", index=index).exit != 0 or git.run("add", "-A", index=index).exit != 0:
         return None
-    written = git.run("write-tree", index=_INDEX)
+    written = git.run("write-tree", index=index)
     return hex_name(written.stdout.decode("ascii", "replace")) if written.exit == 0 else None
 
 
-def write(
-    request: RunRequest,
-    record: RunRecord,
-    run: Run,
-    audit: AuditLog,
-    watch: Stopwatch,
-    teardown: dict[str, Any],
-) -> None:
+def write(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
     """The report is in the run's folder, and everything is in `--out` when that was asked for.
 
     Raises:
         UsageError: when `--out` cannot be written; the record in the state folder is complete all the same.
     """
-    record.note("report.json", _report(request, record, run, audit, watch, teardown))
-    if request.out is None:
+    record, out = prepared.record, prepared.request.out
+    record.note("report.json", _report(prepared, run, teardown))
+    if out is None:
         return
     try:
         for name in ("report.json", "audit.jsonl", "changes.patch"):
             if (record.folder / name).exists():
-                shutil.copyfile(record.folder / name, request.out / name)
+                shutil.copyfile(record.folder / name, out / name)
     except OSError as error:
         raise UsageError(
-            f"--out {request.out} cannot be written: {error.strerror}", hint=f"The report is in {record.folder}."
+            f"--out {out} cannot be written: {error.strerror}", hint=f"The report is in {record.folder}."
         ) from error
 
 
-def _report(
-    request: RunRequest,
-    record: RunRecord,
-    run: Run,
-    audit: AuditLog,
-    watch: Stopwatch,
-    teardown: dict[str, Any],
-) -> dict[str, Any]:
-    pipeline = run.pipeline
+def _report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str, Any]:
+    pipeline, audit = run.pipeline, prepared.audit
     error: RunnerError | None = run.ended
     ended = None if error is None else {"code": error.code, "message": error.message, "hint": error.hint}
     return {
         "version": REPORT_VERSION,
-        "run": record.run_id,
+        "run": prepared.record.run_id,
         "status": run.status,
         "exit_code": int(run.exit_code),
         "ended": ended,
-        "request": intent_facts(request),
-        **(run.prepared.facts if run.prepared is not None else {}),
+        "request": intent_facts(prepared.request),
+        **prepared.facts,
         "calls": dict(pipeline.counts) if pipeline is not None else {"calls": 0, "ok": 0, "refused": 0},
         "denials": list(pipeline.denials) if pipeline is not None else [],
         "changes": run.facts.get("changes"),
         "audit": {"lines": audit.lines, "last_hash": audit.last_hash},
-        "milliseconds": dict(watch.milliseconds),
+        "milliseconds": dict(prepared.watch.milliseconds),
         "teardown": teardown,
     }

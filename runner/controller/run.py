@@ -20,8 +20,7 @@ from runner.audit.log import AuditLog
 from runner.controller import report
 from runner.controller.host import Host
 from runner.controller.pipeline import CallAnswer, Pipeline
-from runner.controller.prepare import Prepared, prepare
-from runner.controller.records import RunRecord
+from runner.controller.prepare import CLEAN_UP_SECONDS, Prepared, prepare
 from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch, utc
 from runner.controller.sweep import sweep
@@ -31,21 +30,18 @@ __all__ = ["Progress", "Run", "open_run"]
 
 Progress = Callable[[str], None]
 _TEAR_DOWN_ATTEMPTS = 5
-_CLEAN_UP_SECONDS = 120  # how long after its run a deadline label lets the controller finish its report
 
 
 class Run:
     """An open run. `call` answers; `ended_because` and `exit_code` say how it stands."""
 
-    def __init__(self, request: RunRequest, audit: AuditLog) -> None:
-        self._request = request
-        self._audit = audit
+    def __init__(self, prepared: Prepared) -> None:
+        self.prepared = prepared
         self._pipeline: Pipeline | None = None
         self._completed = False
         self.facts: dict[str, Any] = {}
         self.failure: RunnerError | None = None
         self.interrupted = False
-        self.prepared: Prepared | None = None
 
     def ready(self, pipeline: Pipeline) -> None:
         """Calls are answered from here on."""
@@ -57,8 +53,8 @@ class Run:
 
     def call(self, tool: str, arguments: object) -> CallAnswer:
         """The answer of one call, in the contract's form."""
-        if self._pipeline is None or tool not in self._request.tools:
-            declared = ", ".join(sorted(self._request.tools)) or "none"
+        if self._pipeline is None or tool not in self.prepared.request.tools:
+            declared = ", ".join(sorted(self.prepared.request.tools)) or "none"
             refusal = ToolError(
                 ErrorCode.TOOL_NOT_DECLARED, "The task does not declare this tool.", hint=f"It declares: {declared}."
             )
@@ -114,46 +110,37 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
         RunnerError: when the run cannot be brought to that point; then nothing of it is left.
     """
     record = host.state.begin()
-    watch = Stopwatch(host.monotonic)
-    seconds = request.policy.policy.limits.run_seconds
-    deadline_unix = int(host.unix()) + seconds + _CLEAN_UP_SECONDS
     try:
+        seconds = request.policy.policy.limits.run_seconds
+        deadline_unix = int(host.unix()) + seconds + CLEAN_UP_SECONDS
         record.note("run.json", report.intent(record.run_id, request, utc(host.unix()), deadline_unix))
         audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()))
-        run = Run(request, audit)
+        deadline = host.monotonic() + seconds
+        prepared = Prepared(host, request, record, audit, Stopwatch(host.monotonic), progress, deadline)
+        run = Run(prepared)
         try:
             with _outcome(run):
-                _begin(host, request, record, run, audit, watch, progress)
+                _begin(prepared, run)
                 yield run
         finally:
-            _finish(host, request, record, run, audit, watch, progress)
+            _finish(prepared, run)
     finally:
         record.release()
 
 
-def _begin(
-    host: Host,
-    request: RunRequest,
-    record: RunRecord,
-    run: Run,
-    audit: AuditLog,
-    watch: Stopwatch,
-    progress: Progress,
-) -> None:
-    audit.append("run.started", report.intent_facts(request))
+def _begin(prepared: Prepared, run: Run) -> None:
+    host, request = prepared.host, prepared.request
+    prepared.audit.append("run.started", report.intent_facts(request))
     if not request.needs_workspace:
         return
     swept = sweep(host.engine, host.state, host.unix())
     if swept.removed:
-        progress(f"removed what {len(swept.removed)} crashed run(s) had left")
-    deadline = host.monotonic() + request.policy.policy.limits.run_seconds
-    prepared = Prepared(host, request, record, audit, watch, progress, deadline)
-    run.prepared = prepared
+        prepared.progress(f"removed what {len(swept.removed)} crashed run(s) had left")
     workspace = prepare(prepared)
-    pipeline = Pipeline(workspace, request.policy.policy, audit, host.monotonic, deadline)
+    pipeline = Pipeline(workspace, prepared.policy, prepared.audit, host.monotonic, prepared.deadline)
     prepared.on_decision = pipeline.on_decision
     run.ready(pipeline)
-    watch.start("calls")
+    prepared.watch.start("calls")
 
 
 @contextmanager
@@ -169,47 +156,40 @@ def _outcome(run: Run) -> Iterator[None]:
         raise
 
 
-def _finish(
-    host: Host,
-    request: RunRequest,
-    record: RunRecord,
-    run: Run,
-    audit: AuditLog,
-    watch: Stopwatch,
-    progress: Progress,
-) -> None:
+def _finish(prepared: Prepared, run: Run) -> None:
     """Patch, teardown, report: each is tried whatever became of the one before it."""
-    prepared = run.prepared
-    teardown: dict[str, Any] = {"verified": True, "leftovers": []}
-    try:
-        if prepared is not None and run.pipeline is not None and run.ended is None and not run.interrupted:
-            watch.start("changes")
-            with suppress(RunnerError, ToolError):
-                run.facts["changes"] = report.write_changes(prepared, record.folder)
-    finally:
-        watch.start("teardown")
-        if prepared is not None:
-            teardown = _tear_down(host, prepared, progress)
-        watch.stop()
+    watch, audit = prepared.watch, prepared.audit
+    if run.pipeline is not None and not isinstance(run.ended, SandboxLost):
+        watch.start("changes")
+        # What the run did is not lost with it: also after a limit or Ctrl-C, when a fresh helper has to be asked.
+        with suppress(RunnerError, ToolError, KeyboardInterrupt):
+            if run.interrupted:
+                prepared.sandbox.reconnect()
+            run.facts["changes"] = report.write_changes(prepared, prepared.record.folder)
+    watch.start("teardown")
+    teardown = _tear_down(prepared)
+    watch.stop()
+    if not teardown["verified"] and run.failure is None:
+        run.failure = RunnerError(f"teardown could not be verified: {teardown['leftovers']}", hint="Run `runner gc`.")
     with suppress(RunnerError):
         audit.append("run.ended", {"status": run.status, "exit_code": int(run.exit_code), "teardown": teardown})
     audit.close()
-    report.write(request, record, run, audit, watch, teardown)
-    if not teardown["verified"] and run.failure is None:
-        run.failure = RunnerError(f"teardown could not be verified: {teardown['leftovers']}", hint="Run `runner gc`.")
+    report.write(prepared, run, teardown)
 
 
-def _tear_down(host: Host, prepared: Prepared, progress: Progress) -> dict[str, Any]:
+def _tear_down(prepared: Prepared) -> dict[str, Any]:
     """Everything of the run is gone, or named. A second Ctrl-C starts the tear-down again instead of ending it."""
     leftovers: list[str] = []
+    if not prepared.request.needs_workspace:
+        return {"verified": True, "leftovers": leftovers}
     for _attempt in range(_TEAR_DOWN_ATTEMPTS):
         try:
             with suppress(RunnerError):
                 prepared.close()
-            leftovers = _remove_by_label(host, prepared.record.run_id)
+            leftovers = _remove_by_label(prepared.host, prepared.record.run_id)
             break
         except KeyboardInterrupt:
-            progress("still tearing down; this takes a moment")
+            prepared.progress("still tearing down; this takes a moment")
             leftovers = ["unknown: tear-down was interrupted again and again"]
         except RunnerError as error:
             leftovers = [error.message]

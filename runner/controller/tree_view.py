@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from runner.controller.baseline import MAX_ENTRIES
+from runner.controller.baseline import bring_up_to_date
 from runner.controller.guest_git import GuestGit
 from runner.engine.contract import FileRefused, Resolved, Sandbox
 from runner.model.errors import ToolError
@@ -74,8 +74,7 @@ class SandboxTree:
     def _bring_ledger_up_to_date(self) -> None:
         """What the file tools wrote since the last command is not in the ledger yet."""
         if not self._scanned:
-            scan = self._sandbox.scan(max_entries=MAX_ENTRIES)
-            self._ledger.apply(scan.entries, scan.removed)
+            bring_up_to_date(self._sandbox, self._ledger)
             self._scanned = True
 
     def _resolve(self, path: str) -> Resolved | None:

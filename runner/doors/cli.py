@@ -27,6 +27,7 @@ app = typer.Typer(
     help="Work on a repository that nobody trusts, in a fresh hardened container, under a policy that holds.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # texts hold brackets that are meant
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -59,7 +60,7 @@ def main() -> None:
     try:
         app(standalone_mode=True)
     except RunnerError as error:
-        render.error_line(error.message.rstrip(".") + ".", error.hint)
+        render.error_line(error.message if error.message.endswith((".", "?")) else f"{error.message}.", error.hint)
         raise SystemExit(int(error.exit_code)) from None
     except KeyboardInterrupt:
         render.error_line("interrupted; the run was torn down.")

@@ -176,11 +176,11 @@ def _limits(health: EngineHealth) -> Finding:
     missing = health.limits_missing
     if not missing:
         return Finding("limits", "ok", f"memory, swap, processes and cpu (cgroup v{health.cgroup_version})")
-    # Without swap accounting a run may use swap beyond its memory: slower for others, but bounded by the host's swap.
+    # Without swap accounting a run may use swap beyond its memory, and the posture proof refuses it.
     only_swap = missing == ("swap",)
     return Finding(
         "limits",
-        "warn" if only_swap else "fail",
+        "fail",
         f"the engine cannot limit {', '.join(missing)}",
         "Turn on swap accounting (swapaccount=1), or have no swap." if only_swap else "Mount the cgroup controllers.",
     )

@@ -427,6 +427,13 @@ class Sandbox(Protocol):
         """Kill the program that runs now, from another thread; its `spawn` returns with KilledBy.CALLER."""
         ...
 
+    def reconnect(self) -> None:
+        """Ready again after a call that was broken off: what ran is killed, the next scan lists everything.
+
+        Raises SandboxLost when the workspace itself is gone.
+        """
+        ...
+
     def remove(self) -> None:
         """Gone, with everything in it, verified. Idempotent. Raises EngineUnavailable when that cannot be proved."""
         ...

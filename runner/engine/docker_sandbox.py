@@ -10,14 +10,15 @@ import requests
 from docker.errors import DockerException
 
 from runner.engine.channel import HelperChannel
-from runner.engine.contract import ByteStream, HostPosture
+from runner.engine.contract import HostPosture
 from runner.engine.docker_stream import DockerStream
-from runner.model.errors import EngineUnavailable
+from runner.model.errors import EngineUnavailable, SandboxLost
 
 __all__ = ["DockerSandbox"]
 
 _HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.py", "--contained", "/workspace")
 _AGENT = "agent"
+_HELPER_END_SECONDS = 10.0
 
 
 class DockerSandbox(HelperChannel):
@@ -27,14 +28,31 @@ class DockerSandbox(HelperChannel):
         self._api = api
         self._container_id = container_id
         self._remove = remove
-        super().__init__(self.open_stream(_HELPER, user=_AGENT))
+        self._stream_of_helper = self._start_helper()
+        super().__init__(self._stream_of_helper)
+
+    def _start_helper(self) -> DockerStream:
+        return self.open_stream(_HELPER, user=_AGENT)
+
+    def reconnect(self) -> None:
+        """A fresh helper in the same workspace, once the old one has killed what ran and has ended.
+
+        Raises:
+            SandboxLost: when the old one does not end, or the workspace is gone.
+        """
+        # A helper that sees its stdin end kills all of its uid: the new one must not be there yet.
+        if not self._stream_of_helper.end(_HELPER_END_SECONDS):
+            raise SandboxLost("the workspace's helper does not end", hint="Start a new run.")
+        self.close()
+        self._stream_of_helper = self._start_helper()
+        super().__init__(self._stream_of_helper)
 
     @property
     def id(self) -> str:
         """The container's id."""
         return self._container_id
 
-    def open_stream(self, argv: Sequence[str], *, user: str) -> ByteStream:
+    def open_stream(self, argv: Sequence[str], *, user: str) -> DockerStream:
         """A held exec of `argv` as `user`, without environment and without a terminal.
 
         Raises:

@@ -10,6 +10,7 @@ import contextlib
 import select
 import socket
 import struct
+import time
 from typing import Any
 
 from runner.model.errors import SandboxLost
@@ -110,6 +111,21 @@ class DockerStream:
                 return piece
             self.stderr_tail = (self.stderr_tail + piece)[-_STDERR_TAIL_BYTES:]
         return b""
+
+    def end(self, timeout: float) -> bool:
+        """Close the sending direction and wait until the process has ended; False when it does not within `timeout` s.
+
+        What it still says is dropped.
+        """
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        give_up = time.monotonic() + timeout
+        try:
+            while self.read(max(0.0, give_up - time.monotonic())):
+                pass
+        except (TimeoutError, SandboxLost):
+            return False
+        return True
 
     def close(self) -> None:
         """Close both directions, and the HTTP response that the socket came from."""

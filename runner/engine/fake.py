@@ -302,6 +302,10 @@ class FakeSandbox:
             raise SandboxLost("the fake was given no streams", hint="Pass `streams` to FakeSandbox.")
         return self._streams(argv, user)
 
+    def reconnect(self) -> None:
+        """See `Sandbox.reconnect`: there is nothing to break off here."""
+        self._require_alive()
+
     def remove(self) -> None:
         """Every later call raises SandboxLost. Idempotent."""
         self.removed = True
@@ -381,7 +385,8 @@ class FakeEngine:
         """See `Engine.start`. The posture's numbers are those of the spec's limits."""
         self.image(spec.image)
         limits = spec.limits
-        memory, name = limits.memory_mib << 20, f"fake-{len(self._infos) + 1}"
+        # The workspace is charged to the same bound as the programs, as it is where it lives in memory.
+        memory, name = (limits.memory_mib + limits.workspace_mib) << 20, f"fake-{len(self._infos) + 1}"
         guest = replace(
             self.guest,
             pids_max=limits.pids,

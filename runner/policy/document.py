@@ -164,7 +164,7 @@ class Binding(_Section):
         if self.git.host == FILE_HOST:
             raise ValueError("has a credential for local paths, which take none, so it would never be used")
         if any(address and sends_in_clear(address) for address in (self.git.repo, self.git.repo_template)):
-            raise ValueError("would send its credential unencrypted; expected an https or ssh address")
+            raise ValueError("would send its credential unencrypted; expected an https address")
         return self
 
 

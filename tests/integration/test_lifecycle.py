@@ -54,11 +54,13 @@ def test_an_interrupt_during_a_command_tears_the_run_down(
     number: signal.Signals, r0: R0, tmp_path: Path, docker_engine: DockerEngine
 ) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
-        assert live.call(call("read_file", path="README.md"))["ok"]
+        assert live.call(call("edit", path="src/app.mjs", oldString="1", newString="2"))["ok"]
         live.send(_FOREVER)
         live.signal(number)
         assert live.process.wait(60) == 130
         assert live.report["status"] == "interrupted"
+        assert live.report["changes"]["files"] == ["src/app.mjs"]
+        assert b"+export const a = 2;" in (live.out / "changes.patch").read_bytes()
         assert live.report["teardown"] == {"verified": True, "leftovers": []}
     assert _ours(docker_engine) == []
 

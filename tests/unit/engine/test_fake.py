@@ -42,7 +42,7 @@ def test_a_started_sandbox_is_an_object_until_it_is_removed() -> None:
 def test_the_posture_is_that_of_the_limits() -> None:
     sandbox = FakeEngine().start(SPEC)
     guest, host = sandbox.guest_posture(), sandbox.host_posture()
-    assert (guest.pids_max, guest.memory_max_bytes, guest.workspace_bytes) == (64, 256 << 20, 1 << 20)
+    assert (guest.pids_max, guest.memory_max_bytes, guest.workspace_bytes) == (64, 257 << 20, 1 << 20)
     assert (host.pids_limit, host.nano_cpus, host.network_none) == (64, 1_500_000_000, True)
 
 

@@ -1,0 +1,126 @@
+"""The posture proof: each control on its own is noticed when it is off, and a check that cannot fail is a defect."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from runner.controller.posture import Check, prove, require
+from runner.engine.contract import GuestPosture, HostPosture, SandboxLimits, SandboxSpec
+from runner.engine.fake import FakeEngine
+from runner.model.errors import ExitCode, PostureFailed
+
+LIMITS = SandboxLimits(
+    run_seconds=60,
+    memory_mib=256,
+    cpus=1.5,
+    pids=64,
+    open_files=256,
+    workspace_mib=32,
+    workspace_inodes=1000,
+    file_mib=1,
+)
+SANDBOX = FakeEngine().start(SandboxSpec("run1", "me", "fake:latest", LIMITS, deadline_unix=5))
+HOST, GUEST = SANDBOX.host_posture(), SANDBOX.guest_posture()
+
+HOST_OFF = [
+    ("privileged", True, "not privileged"),
+    ("capabilities_dropped_all", False, "capabilities dropped"),
+    ("capabilities_added", ("NET_RAW",), "capabilities dropped"),
+    ("no_new_privileges", False, "no-new-privileges"),
+    ("seccomp_unconfined", True, "seccomp filter"),
+    ("root_read_only", False, "root file system read-only"),
+    ("network_none", False, "network none"),
+    ("binds", ("/:/host",), "no host mounts"),
+    ("log_driver", "json-file", "log driver off"),
+    ("user", "0:0", "main process not root"),
+    ("init", False, "init process"),
+    ("memory_bytes", 0, "memory limit"),
+    ("memory_swap_bytes", -1, "no swap growth"),
+    ("pids_limit", 0, "processes limit"),
+    ("nano_cpus", 0, "cpu limit"),
+    ("runtime", "other", "runtime"),
+]
+GUEST_OFF = [
+    ("uid", 0, "non-root user"),
+    ("gid", 0, "non-root user"),
+    ("effective_capabilities", 1, "capabilities inside"),
+    ("permitted_capabilities", 1 << 21, "capabilities inside"),
+    ("bounding_capabilities", 1, "capability bounding set"),
+    ("no_new_privileges", False, "no-new-privileges"),
+    ("seccomp_mode", 0, "seccomp filter"),
+    ("root_read_only", False, "root file system read-only"),
+    ("writable_mounts", ("/workspace", "/opt/runner"), "no other writable mounts"),
+    ("interfaces", ("eth0", "lo"), "no network interface"),
+    ("routes", 1, "no route"),
+    ("pids_max", None, "processes limit"),
+    ("memory_max_bytes", None, "memory limit"),
+    ("open_files_max", 1 << 20, "open files limit"),
+    ("core_max_bytes", 1, "no core dumps"),
+    ("workspace_bytes", 1 << 50, "workspace size"),
+    ("workspace_inodes", 0, "workspace inodes"),
+    ("engine_socket_visible", True, "no engine socket"),
+]
+
+
+def missed(host: HostPosture = HOST, guest: GuestPosture = GUEST, runtime: str = "runc") -> list[str]:
+    return [check.control for check in prove(LIMITS, runtime, host, guest) if not check.active]
+
+
+def test_with_every_control_on_all_checks_are_active_and_the_run_goes_on() -> None:
+    checks = prove(LIMITS, "runc", HOST, GUEST)
+    assert [check.control for check in checks if not check.active] == []
+    require(checks)
+
+
+def test_every_fact_that_is_gathered_is_judged() -> None:
+    assert {name for name, _, _ in HOST_OFF} == {field.name for field in fields(HostPosture)}
+    assert {name for name, _, _ in GUEST_OFF} == {field.name for field in fields(GuestPosture)}
+
+
+def test_every_check_can_fail() -> None:
+    controls = {control for _, _, control in (*HOST_OFF, *GUEST_OFF)}
+    assert controls == {check.control for check in prove(LIMITS, "runc", HOST, GUEST)}
+
+
+@pytest.mark.parametrize(("field", "value", "control"), HOST_OFF, ids=[f"{f}={v}" for f, v, _ in HOST_OFF])
+def test_a_control_that_the_engine_says_is_off_fails_its_check_alone(field: str, value: object, control: str) -> None:
+    host = replace(HOST, **{field: value})  # type: ignore[arg-type]  # one field of many types
+    assert missed(host=host) == [control]
+    with pytest.raises(PostureFailed, match=control) as failed:
+        require(prove(LIMITS, "runc", host, GUEST))
+    assert failed.value.exit_code is ExitCode.POSTURE
+
+
+@pytest.mark.parametrize(("field", "value", "control"), GUEST_OFF, ids=[f"{f}={v}" for f, v, _ in GUEST_OFF])
+def test_a_control_that_is_seen_off_from_inside_fails_its_check_alone(field: str, value: object, control: str) -> None:
+    guest = replace(GUEST, **{field: value})  # type: ignore[arg-type]  # one field of many types
+    assert missed(guest=guest) == [control]
+    with pytest.raises(PostureFailed, match=control):
+        require(prove(LIMITS, "runc", HOST, guest))
+
+
+def test_no_interface_at_all_is_not_the_one_that_was_asked_for() -> None:
+    assert missed(guest=replace(GUEST, interfaces=())) == ["no network interface"]
+
+
+@pytest.mark.parametrize("user", ["", "0", "root", "root:900", "0:900", "00"])
+def test_no_spelling_of_root_will_do_for_the_main_process(user: str) -> None:
+    assert missed(host=replace(HOST, user=user)) == ["main process not root"]
+
+
+@pytest.mark.parametrize("mount", ["/proc", "/proc/kcore", "/dev", "/dev/shm", "/sys/fs/cgroup"])
+def test_the_kernels_own_mounts_are_no_stray_ones(mount: str) -> None:
+    assert missed(guest=replace(GUEST, writable_mounts=("/workspace", mount))) == []
+
+
+@pytest.mark.parametrize("mount", ["/", "/etc", "/process", "/workspace/x", "/var/run/docker.sock"])
+def test_any_other_writable_mount_is_a_stray_one(mount: str) -> None:
+    assert missed(guest=replace(GUEST, writable_mounts=(mount,))) == ["no other writable mounts"]
+
+
+def test_all_that_failed_is_named() -> None:
+    with pytest.raises(PostureFailed) as failed:
+        require([Check("one", "a", "b", False), Check("two", "a", "a", True), Check("three", "c", "d", False)])
+    assert "one" in failed.value.message and "three" in failed.value.message and "two" not in failed.value.message

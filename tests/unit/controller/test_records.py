@@ -1,0 +1,121 @@
+"""Records of runs: who is alive is what the kernel says, identity is agreed, notes are whole."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from runner.controller.records import StateFolder
+from runner.model.errors import ExitCode, UsageError
+
+HOLDER = """
+import sys
+from pathlib import Path
+from runner.controller.records import StateFolder
+print(StateFolder(Path(sys.argv[1])).begin().run_id, flush=True)
+sys.stdin.read()
+"""
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_run_is_alive_while_its_record_is_held_and_not_after_it_was_released(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    record = state.begin()
+    assert state.alive(record.run_id)
+    assert StateFolder(tmp_path).alive(record.run_id)
+    record.release()
+    assert not state.alive(record.run_id)
+
+
+def test_asking_whether_a_run_is_alive_does_not_end_it(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    record = state.begin()
+    assert [state.alive(record.run_id) for _ in range(3)] == [True] * 3
+    record.release()
+
+
+def test_a_killed_controllers_run_is_not_alive(tmp_path: Path) -> None:
+    held = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with held:
+        assert held.stdout is not None
+        run_id = held.stdout.readline().strip()
+        state = StateFolder(tmp_path)
+        assert state.alive(run_id)
+        held.send_signal(signal.SIGKILL)
+        held.wait(timeout=60)
+        assert not state.alive(run_id)
+
+
+@pytest.mark.parametrize("run_id", ["", ".", "..", "absent", "../runs/x", "a/b", "\0", "*"])
+def test_a_run_that_was_never_begun_is_not_alive_whatever_it_is_called(tmp_path: Path, run_id: str) -> None:
+    assert not StateFolder(tmp_path).alive(run_id)
+
+
+def test_the_controllers_identity_is_stable_and_another_folder_has_another(tmp_path: Path) -> None:
+    first = StateFolder(tmp_path / "a").controller_id
+    assert StateFolder(tmp_path / "a").controller_id == first
+    assert StateFolder(tmp_path / "b").controller_id != first
+    assert len(first) == 16
+
+
+def test_controllers_that_start_at_once_agree_on_one_identity(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        identities = set(pool.map(lambda _: StateFolder(tmp_path / "state").controller_id, range(64)))
+    assert len(identities) == 1
+    assert [path.name for path in (tmp_path / "state").iterdir() if path.name.startswith(".")] == []
+
+
+def test_what_is_kept_is_for_the_owner_alone(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "state")
+    record = state.begin()
+    for path in (state.path, state.path / "runs", state.mirrors, record.folder):
+        assert mode_of(path) == 0o700
+    assert mode_of(record.folder / "lock") == 0o600
+    record.release()
+
+
+def test_a_note_is_replaced_as_a_whole_and_read_back(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    record = state.begin()
+    record.note("run.json", {"repository": "a"})
+    record.note("run.json", {"repository": "b"})
+    assert dict(state.runs()) == {record.run_id: {"repository": "b"}}
+    assert [path.name for path in record.folder.glob(".*")] == []
+    record.release()
+
+
+@pytest.mark.parametrize("text", ["\ud800", "caf\udce9", "\x1b[2J", "é\u202e"])
+def test_a_note_holds_any_text_that_a_caller_or_a_file_name_may_have(tmp_path: Path, text: str) -> None:
+    record = StateFolder(tmp_path).begin()
+    record.note("report.json", {"tool": text})
+    assert json.loads((record.folder / "report.json").read_bytes()) == {"tool": text}
+    record.release()
+
+
+def test_a_folder_without_a_note_or_with_a_broken_one_is_left_out_of_the_list(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    bare, broken = state.begin(), state.begin()
+    (broken.folder / "run.json").write_text("{")
+    (state.path / "runs" / "stray").write_text("")
+    assert list(state.runs()) == []
+    bare.release()
+    broken.release()
+
+
+def test_a_state_folder_that_cannot_be_made_is_a_usage_error_with_the_mend(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UsageError) as refused:
+        StateFolder(tmp_path / "file" / "state")
+    assert refused.value.exit_code is ExitCode.USAGE and "RUNNER_STATE_DIR" in refused.value.hint
