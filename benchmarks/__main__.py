@@ -21,7 +21,7 @@ from benchmarks.measures import MEASURES
 from benchmarks.samples import Samples
 from benchmarks.stage import ROOT, Stage, open_stage
 from benchmarks.table import markdown, rows
-from runner.model.errors import RunnerError
+from runner.model.errors import ExitCode, RunnerError
 
 __all__ = ["main"]
 
@@ -41,6 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BenchFailed as error:
         _say(f"bench: {error}")
         return 1
+    except KeyboardInterrupt:
+        _say("bench: interrupted; nothing is left")
+        return int(ExitCode.INTERRUPTED)
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
     chosen.out.write_text(json.dumps(report, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     chosen.out.with_suffix(".md").write_text(table, encoding="utf-8")

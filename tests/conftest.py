@@ -12,10 +12,13 @@ import pytest
 from runner.engine.contract import Sandbox, SandboxLimits, SandboxSpec
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import RunnerError
-from runner.settings import DEFAULT_IMAGE, Settings
+from runner.settings import Settings
 
 REQUIRE_DOCKER = "RUNNER_REQUIRE_DOCKER"
 """Set by `make test` and CI: a test that needs Docker and can't have it fails instead of being skipped."""
+
+IMAGE = Settings.from_environment().image
+"""RUNNER_IMAGE, so that two checkouts can be tested on one engine."""
 
 TEST_LIMITS = SandboxLimits(
     run_seconds=300,
@@ -44,7 +47,7 @@ def docker_engine() -> Iterator[DockerEngine]:
     """The engine with the built image; its absence skips the test, or fails it where Docker is required."""
     try:
         engine = DockerEngine(Settings.from_environment().docker)
-        engine.image(DEFAULT_IMAGE)
+        engine.image(IMAGE)
     except RunnerError as error:
         reason = f"Docker or the image is not there: {error.message}"
         if os.environ.get(REQUIRE_DOCKER) == "1":
@@ -59,7 +62,7 @@ def sandbox_spec(name: str, limits: SandboxLimits = TEST_LIMITS) -> SandboxSpec:
     return SandboxSpec(
         run_id=f"test{name}{os.getpid()}{time.monotonic_ns() % 10**9}",
         controller_id="tests",
-        image=DEFAULT_IMAGE,
+        image=IMAGE,
         limits=limits,
         deadline_unix=int(time.time()) + limits.run_seconds,
     )

@@ -115,13 +115,15 @@ def verify_chain(lines: Iterable[bytes]) -> int:
     for count, raw in enumerate(lines, start=1):
         try:
             line = json.loads(raw)
+            # Bytes, not meaning: a key that stands twice, or a blank, would show a reader another line than is hashed.
+            whole = raw.rstrip(b"\n") == canonical(line)
             digest = line.pop("hash")
             chained = line["prev"] == prev and line["seq"] == count
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ValueError(f"line {count} is not an audit line") from error
         if not chained:
             raise ValueError(f"line {count} does not follow the line before it")
-        if hashlib.sha256(canonical(line)).hexdigest() != digest:
+        if not whole or hashlib.sha256(canonical(line)).hexdigest() != digest:
             raise ValueError(f"line {count} was changed after it was written")
         prev = digest
     return count

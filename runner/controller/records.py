@@ -35,7 +35,8 @@ class RunRecord:
         """The JSON file `name` of this run has `facts`, replaced as a whole."""
         target = self.folder / name
         draft = self.folder / f".{name}.new"
-        draft.write_text(json.dumps(facts, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        # ASCII by escapes: a tool's name or a path may hold lone surrogates, which no UTF-8 file can.
+        draft.write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n", encoding="ascii")
         draft.replace(target)
 
     def release(self) -> None:

@@ -1,4 +1,4 @@
-"""The one module that asks the policy and then the sandbox: complete mediation for the tools.
+"""Where tools meet the sandbox: the policy is asked first, always (for argv in `commands`, for pushes in `push`).
 
 Every act takes the same way: where does the path really lead (facts) → what does the policy say (decision, audited) →
 do it on the real path, without following links, under the condition that it is still what was judged (effect). Policy

@@ -13,7 +13,7 @@ __all__ = ["check_name", "check_value"]
 MAX_VALUE_BYTES = 32_768
 """A quarter of Linux's bound on one string of the environment (MAX_ARG_STRLEN)."""
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 
 _RUNS_PROGRAMS = "it makes programs load or start other programs"
 _OWNED = "the runner sets it itself"

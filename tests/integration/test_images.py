@@ -20,11 +20,13 @@ from cryptography.x509.oid import NameOID
 from docker.errors import DockerException
 from docker.models.containers import Container
 
-from runner.engine.docker_images import BUILD, WORKSPACE_TAG, DockerImages
+from runner.engine.docker_images import BUILD, DockerImages
+from runner.settings import Settings
 from runner.engine.image_promises import PROMISES, check_promises
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
+IMAGE = Settings.from_environment().image
 LABEL = "runner.image-test"
 DERIVED = "runner-image-test:derived"
 
@@ -71,7 +73,7 @@ def broken(reference: str, build: Path) -> set[str]:
 def derived(client: docker.DockerClient, line: str, build: Path) -> Iterator[str]:
     """An image with one more line, recorded as if it had been built here."""
     dockerfile = (
-        f"FROM {WORKSPACE_TAG}\nUSER root\n{line if line.startswith('USER') else line + chr(10) + 'USER agent'}\n"
+        f"FROM {IMAGE}\nUSER root\n{line if line.startswith('USER') else line + chr(10) + 'USER agent'}\n"
     )
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as tar:
@@ -91,7 +93,7 @@ def derived(client: docker.DockerClient, line: str, build: Path) -> Iterator[str
 
 
 def test_the_image_keeps_every_promise() -> None:
-    assert broken(WORKSPACE_TAG, BUILD) == set()
+    assert broken(IMAGE, BUILD) == set()
 
 
 def test_every_promise_has_an_image_that_breaks_it() -> None:
@@ -157,7 +159,7 @@ def test_what_carries_a_label_is_removed_and_nothing_else(client: docker.DockerC
 def kept(client: docker.DockerClient, deadline: int) -> Iterator[Container]:
     """A container whose main process is the keeper, as in a run."""
     container = client.containers.run(
-        WORKSPACE_TAG,
+        IMAGE,
         ["/opt/runner/keeper.sh", str(deadline)],
         user="900:900",
         detach=True,

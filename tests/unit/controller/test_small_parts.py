@@ -120,5 +120,6 @@ def test_the_trust_store_is_delivered_byte_for_byte_and_bounded(tmp_path: Path) 
     for unusable in (bundle, tmp_path / "absent.pem"):
         with pytest.raises(RepositoryUnavailable):
             deliver_ca(FakeSandbox({"tee": tee}), unusable, {})
+    bundle.write_bytes(b"x")
     with pytest.raises(RepositoryUnavailable):
-        deliver_ca(FakeSandbox({"tee": lambda _call: FakeOutcome(exit=1)}), tmp_path / "conftest.py", {})
+        deliver_ca(FakeSandbox({"tee": lambda _call: FakeOutcome(exit=1)}), bundle, {})

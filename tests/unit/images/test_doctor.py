@@ -107,7 +107,7 @@ def test_no_engine_is_a_failure_that_leaves_the_host_findings(settings: Settings
         ({"version": "19.03.1"}, "engine", "warn"),
         ({"version": ""}, "engine", "warn"),
         ({"seccomp": False}, "seccomp", "fail"),
-        ({"limits_missing": ("swap",)}, "limits", "warn"),
+        ({"limits_missing": ("swap",)}, "limits", "fail"),
         ({"limits_missing": ("memory",)}, "limits", "fail"),
         ({"limits_missing": ("swap", "processes")}, "limits", "fail"),
         ({"storage": "vfs"}, "storage", "warn"),

@@ -1,0 +1,157 @@
+"""The container of a run: the whole plan as it stands, and each flag by its name and by what it stops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from runner.engine.contract import SandboxLimits, SandboxSpec
+from runner.engine.docker_spec import ContainerPlan, container_plan
+
+LIMITS = SandboxLimits(
+    run_seconds=1800,
+    memory_mib=2048,
+    cpus=1.5,
+    pids=512,
+    open_files=4096,
+    workspace_mib=1024,
+    workspace_inodes=500_000,
+    file_mib=512,
+)
+SPEC = SandboxSpec(
+    run_id="abc123",
+    controller_id="ctrl1",
+    image="sha256:feed",
+    limits=LIMITS,
+    deadline_unix=1_800_000_000,
+    labels={"team": "blue"},
+)
+MIB = 1024 * 1024
+
+
+def plan(**limits: object) -> ContainerPlan:
+    return container_plan(replace(SPEC, limits=replace(LIMITS, **limits)), seconds_to_live=1860)  # type: ignore[arg-type]  # one field of several types
+
+
+def test_the_whole_plan() -> None:
+    assert plan() == ContainerPlan(
+        name="runner-abc123",
+        image="sha256:feed",
+        command=["/opt/runner/keeper.sh", "1860"],
+        user="900:900",
+        labels={
+            "team": "blue",
+            "runner.run": "abc123",
+            "runner.controller": "ctrl1",
+            "runner.deadline": "1800000000",
+        },
+        host={
+            "network_mode": "none",
+            "cap_drop": ["ALL"],
+            "security_opt": ["no-new-privileges"],
+            "read_only": True,
+            "init": True,
+            "privileged": False,
+            "auto_remove": True,
+            "runtime": "runc",
+            "log_config": {"Type": "none"},
+            "ipc_mode": "private",
+            "shm_size": 64 * MIB,
+            "mem_limit": 3072 * MIB,
+            "memswap_limit": 3072 * MIB,
+            "nano_cpus": 1_500_000_000,
+            "pids_limit": 512,
+            "oom_kill_disable": False,
+            "ulimits": [
+                {"Name": "nofile", "Soft": 4096, "Hard": 4096},
+                {"Name": "core", "Soft": 0, "Hard": 0},
+                {"Name": "fsize", "Soft": 512 * MIB, "Hard": 512 * MIB},
+            ],
+            "tmpfs": {
+                "/workspace": "rw,exec,nosuid,nodev,size=1024m,nr_inodes=500000,mode=0755,uid=1000,gid=1000",
+                "/home/agent": "rw,exec,nosuid,nodev,size=1024m,nr_inodes=400000,mode=0700,uid=1000,gid=1000",
+                "/tmp": "rw,exec,nosuid,nodev,size=512m,nr_inodes=100000,mode=1777,uid=0,gid=0",
+            },
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        pytest.param("network_mode", "none", id="no network but loopback"),
+        pytest.param("cap_drop", ["ALL"], id="no capability"),
+        pytest.param("security_opt", ["no-new-privileges"], id="no set-uid program gains anything, seccomp stays on"),
+        pytest.param("read_only", True, id="the image cannot be changed"),
+        pytest.param("init", True, id="orphans are reaped"),
+        pytest.param("privileged", False, id="not privileged"),
+        pytest.param("auto_remove", True, id="it goes when its main process ends"),
+        pytest.param("log_config", {"Type": "none"}, id="its output cannot fill the hosts disk"),
+        pytest.param("ipc_mode", "private", id="no shared memory with others"),
+        pytest.param("oom_kill_disable", False, id="too much memory ends a program"),
+    ],
+)
+def test_a_flag_that_holds_whatever_the_limits_are(flag: str, value: object) -> None:
+    for made in (plan(), plan(memory_mib=64, cpus=0.1, pids=16, workspace_mib=1)):
+        assert made.host[flag] == value
+
+
+@pytest.mark.parametrize("flag", ["binds", "mounts", "volumes", "devices", "cap_add", "pid_mode", "userns_mode", "links"])
+def test_nothing_is_asked_for_that_opens_a_way_out(flag: str) -> None:
+    assert flag not in plan().host
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "flag", "asked"),
+    [
+        ("pids", 77, "pids_limit", 77),
+        ("cpus", 0.1, "nano_cpus", 100_000_000),
+        ("memory_mib", 64, "mem_limit", (64 + 1024) * MIB),
+        ("workspace_mib", 8, "mem_limit", (2048 + 8) * MIB),
+        ("memory_mib", 64, "memswap_limit", (64 + 1024) * MIB),
+    ],
+)
+def test_a_limit_reaches_the_flag_that_holds_it(limit: str, value: object, flag: str, asked: object) -> None:
+    assert plan(**{limit: value}).host[flag] == asked
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "name", "bound"),
+    [("open_files", 64, "nofile", 64), ("file_mib", 3, "fsize", 3 * MIB)],
+)
+def test_a_limit_of_each_process_has_no_soft_part_that_may_be_raised(
+    limit: str, value: int, name: str, bound: int
+) -> None:
+    found: dict[str, Any] = {u["Name"]: u for u in plan(**{limit: value}).host["ulimits"]}
+    assert (found[name]["Soft"], found[name]["Hard"]) == (bound, bound)
+
+
+@pytest.mark.parametrize("mount", ["/workspace", "/home/agent", "/tmp"])
+def test_every_place_that_can_be_written_is_bounded_and_raises_no_privilege(mount: str) -> None:
+    options = plan().host["tmpfs"][mount].split(",")
+    assert {"nosuid", "nodev"} <= set(options)
+    assert any(o.startswith("size=") for o in options) and any(o.startswith("nr_inodes=") for o in options)
+
+
+def test_the_workspace_has_the_size_and_inodes_of_its_limits() -> None:
+    options = plan(workspace_mib=7, workspace_inodes=123).host["tmpfs"]["/workspace"].split(",")
+    assert "size=7m" in options and "nr_inodes=123" in options
+
+
+def test_the_main_process_is_neither_root_nor_the_user_of_repository_code() -> None:
+    assert plan().user.split(":") == ["900", "900"]
+
+
+def test_labels_of_the_run_win_over_labels_that_a_caller_gives() -> None:
+    forged = replace(SPEC, labels={"runner.run": "other", "runner.controller": "x", "runner.deadline": "0"})
+    assert container_plan(forged, seconds_to_live=1).labels == {
+        "runner.run": "abc123",
+        "runner.controller": "ctrl1",
+        "runner.deadline": "1800000000",
+    }
+
+
+def test_another_runtime_is_passed_on() -> None:
+    assert container_plan(replace(SPEC, runtime="other"), seconds_to_live=1).host["runtime"] == "other"
