@@ -27,11 +27,18 @@ __all__ = ["CA_PATH", "deliver_ca", "host_of_registry", "network", "prove_cut"]
 CA_PATH = "/home/agent/.runner-ca.pem"
 _RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
 _MAX_CA_BYTES = 4 * 1024 * 1024
-_PROBE = (
-    "import socket,sys\n"
-    "s=socket.socket(); s.settimeout(2)\n"
-    f"sys.exit(0 if s.connect_ex(('127.0.0.1',{RELAY_PORT})) else 1)\n"
-)
+# The relay ends when it sees its stream end, which takes it a moment; it is given five seconds, then the proof has failed.
+_PROBE = f"""
+import socket, sys, time
+end = time.monotonic() + 5
+while time.monotonic() < end:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        if probe.connect_ex(("127.0.0.1", {RELAY_PORT})):
+            sys.exit(0)
+    time.sleep(0.02)
+sys.exit(1)
+"""
 _PYTHON = ("/usr/bin/python3", "-I", "-S", "-c")
 
 
@@ -96,6 +103,6 @@ def prove_cut(sandbox: Sandbox, environment: Mapping[str, str]) -> None:
     Raises:
         PostureFailed: when something still listens there.
     """
-    probe = sandbox.spawn(SpawnRequest((*_PYTHON, _PROBE), environment, 10, 4096))
+    probe = sandbox.spawn(SpawnRequest((*_PYTHON, _PROBE), environment, 20, 4096))
     if probe.exit != 0:
         raise PostureFailed("the set-up's network is still open inside the workspace", hint="Please report this.")

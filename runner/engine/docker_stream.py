@@ -58,15 +58,19 @@ class DockerStream:
         """The next bytes of standard output, `b""` at its end.
 
         Raises:
-            TimeoutError: when nothing came for `timeout` seconds.
+            TimeoutError: when none came within `timeout` seconds, however much standard error did.
             SandboxLost: when the engine breaks its own format.
         """
+        left, give_up = timeout, time.monotonic() + timeout
         while True:
             data = self._take()
             if data:
                 return data
-            if not self._fill(timeout):
+            if left < 0:
+                raise TimeoutError("nothing came from the workspace in time")
+            if not self._fill(left):
                 return b""
+            left = give_up - time.monotonic()
 
     def _fill(self, timeout: float) -> bool:
         try:
