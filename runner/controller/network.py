@@ -27,7 +27,7 @@ __all__ = ["CA_PATH", "deliver_ca", "host_of_registry", "network", "prove_cut"]
 CA_PATH = "/home/agent/.runner-ca.pem"
 _RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
 _MAX_CA_BYTES = 4 * 1024 * 1024
-# The relay ends when it sees its stream end, which takes it a moment; it is given five seconds, then the proof has failed.
+# The relay ends when it sees its stream end, which takes a moment; after five seconds the proof has failed.
 _PROBE = f"""
 import socket, sys, time
 end = time.monotonic() + 5
