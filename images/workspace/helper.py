@@ -71,6 +71,10 @@ BATCH_BYTES = 256 * 1024  # records are gathered up to this and sent; a single r
 SCAN_MAX_BYTES = 32 * 1024 * 1024  # all records of one scan
 RACY_NS = 50_000_000  # a file changed this shortly before a scan may change again without a new ctime
 RACY_HASH_MAX_BYTES = 16 * 1024 * 1024  # content read again per scan for that reason
+CLOCK_STEP_NS = 10_000_000  # the wall clock was set; less than RACY_NS, and more than two readings are apart
+FIND_PROGRAM = b"/usr/bin/find"
+FIND_SECONDS = 8.0  # leaves the host's 30 s room for a full walk
+FINDS_MAX = 4  # at once; one spends 1.5 us per entry, all of it in the kernel
 PATH_MAX_BYTES = 4096  # the kernel's own
 NAME_MAX_BYTES = 255
 DEPTH_MAX = 256  # folders deep; one handle each while a path is resolved
@@ -112,6 +116,7 @@ FAULTS = {
 }
 
 Head = dict[str, object]
+Index = dict[str, dict[str, bytes]]  # see Scanner
 
 
 class Fault(Exception):
@@ -629,7 +634,7 @@ class State:
         read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.wake = high_descriptor(read_end)
         _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
-        self.index: dict[str, tuple[bytes, bytes]] = {}
+        self.scanned: Scanned | None = None
         self.scans = 0
         self.temporary = 0
 
@@ -1234,79 +1239,164 @@ class Running:
 
 
 class Scanner:
-    """One walk over the tree against the index of the last one.
+    """What changed since the last scan, by the index of that scan.
 
-    The index maps a path to its stamp and to an addition. The stamp is the packed inode, size, mode, mtime and ctime.
-    The addition is empty, or the digest of the content where the file had changed so shortly before the scan that it
-    could change again without a new ctime.
+    The index maps a folder (`""` or a path with a slash behind it) to its names, and each name to its stamp: the packed
+    inode, size, mode, mtime and ctime. A stamp is followed by the digest of the content where the file had changed so
+    shortly before the scan that it could change again without a new ctime.
+
+    The first scan lists every folder. Later ones list only folders in which something has a ctime since the last scan;
+    which those are is found by the system's `find`, several at once. A program cannot set a ctime. It is new for a
+    file that was written, linked, renamed or given another mode, and for a folder whose names changed; so a folder that
+    is not listed again has the names and the stamps that it had. A folder that is new at its place (another inode) is
+    listed with everything below, for a rename leaves what is below as it was. Whenever `find` does not come to a
+    clean end, or the clock was set, everything is listed.
+
+    Not seen either way: a write through a shared mapping that was read first, where the file system keeps no account
+    of it (a tmpfs does not).
     """
 
     def __init__(self, limit: int, batch: Batch) -> None:
         self.limit = limit
         self.batch = batch
-        self.old = STATE.index
-        self.new: dict[str, tuple[bytes, bytes]] = {}
-        self.racy_from = time.time_ns() - RACY_NS
+        self.old: Index = {}
+        self.new: Index = {}
+        self.everything = True
+        self.count = 0  # entries in the new index
+        self.sent = 0
+        self.removed: list[str] = []
+        self.listed: set[str] = set()
+        self.now = time.time_ns()
+        self.racy_from = self.now - RACY_NS
         self.hash_left = RACY_HASH_MAX_BYTES
         self.truncated = False
 
     def run(self) -> None:
-        """Everything that changed is in the batch, and the index is new. After a cut walk the index is empty."""
+        """Everything that changed is in the batch, and the index is new. After a cut scan the index is empty."""
+        last, STATE.scanned = STATE.scanned, None  # what breaks off half-way makes the next scan list everything
+        clock = self.now - time.monotonic_ns()
+        if last is None or abs(last.clock - clock) > CLOCK_STEP_NS or not self._list_changed(last):
+            self._list_everything(last)
+        self.truncated = self.truncated or self.count > self.limit
+        if self.truncated:
+            return
+        for path in self.removed:
+            self.batch.add(b"x " + os.fsencode(path) + b"\0")
+        division = None if last is None else last.division
+        if division is None or not division.size // 2 <= self.count <= division.size * 2:
+            division = Division(self.new, self.count)
+        STATE.scanned = Scanned(self.new, self.count, self.racy_from, clock, division)
+
+    def _list_everything(self, last: "Scanned | None") -> None:
+        self.old = {} if last is None else last.index
+        self.new, self.everything, self.count, self.listed = {}, True, 0, set()
         # Fifty thousand new objects and no cycle among them: the collector would take a fifth of the time.
         gc.disable()
-        folders = [""]
+        try:
+            self._list([""])
+        finally:
+            gc.enable()
+
+    def _list_changed(self, last: "Scanned") -> bool:
+        """What changed is listed. False when it could not be found; then nothing but a full walk helps."""
+        self.old = self.new = last.index
+        self.everything, self.count = False, last.count
+        # The longest is listed first, so that none of them is listed after it was found to be gone.
+        self._list(sorted((folder for folder in last.division.upper if folder in self.old), key=len))
+        changed = changed_folders(last.division.shares(self.old), last.racy_from)
+        if changed is not None:
+            self._list(changed)
+        return changed is not None
+
+    def _list(self, folders: list[str]) -> None:
         while folders and not self.truncated:
-            self._folder(folders.pop(), folders)
-        gc.enable()
-        if self.truncated:
-            STATE.index = {}
-            return
-        if len(self.new) != len(self.old) or self.old.keys() != self.new.keys():
-            for path in self.old:
-                if path not in self.new:
-                    self.batch.add(b"x " + os.fsencode(path) + b"\0")
-        STATE.index = self.new
+            folder = folders.pop()
+            if folder not in self.listed:
+                self.listed.add(folder)
+                self._folder(folder, folders)
+                self.truncated = self.truncated or self.batch.total > SCAN_MAX_BYTES
+                self.truncated = self.truncated or (self.everything and self.count > self.limit)
 
     def _folder(self, prefix: str, folders: list[str]) -> None:
+        """The folder's names are in the new index. Folders below it that have to be listed are in `folders`."""
+        before = self.old.get(prefix, {})
+        names: dict[str, bytes] = {}
         try:
             folder = os.open(prefix[:-1] or ".", FOLDER, dir_fd=STATE.root)
-        except OSError:
-            return  # closed by its own mode: it is reported itself, and nobody can see into it
-        old, new, racy_from, limit = self.old, self.new, self.racy_from, self.limit
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    name = entry.name
-                    if len(name) == 4 and name.lower() == ".git":
-                        continue
-                    path = prefix + name
-                    if len(new) >= limit or (len(path) > 1000 and len(os.fsencode(path)) > PATH_MAX_BYTES):
-                        self.truncated = True
-                        return
-                    info = entry.stat(follow_symlinks=False)
-                    changed = info.st_ctime_ns
-                    stamp = pack("!QQIqq", info.st_ino, info.st_size, info.st_mode, info.st_mtime_ns, changed)
-                    before = old.get(path)
-                    if changed < racy_from and before is not None and before[0] == stamp and not before[1]:
-                        new[path] = before
-                    else:
-                        self._compare(folder, name, path, stamp, info, racy=changed >= racy_from)
-                    if info.st_mode & 0o170000 == 0o040000:
-                        folders.append(path + "/")
-        finally:
-            os.close(folder)
-        self.truncated = self.batch.total > SCAN_MAX_BYTES
+        except OSError as error:
+            # Closed by its own mode, it is reported itself, and nobody can see into it.
+            self.truncated = error.errno == errno.ENAMETOOLONG
+        else:
+            try:
+                self._names(folder, prefix, before, names, folders)
+            finally:
+                os.close(folder)
+        if self.truncated:
+            return
+        self.new[prefix] = names
+        self.count += len(names) - (0 if self.everything else len(before))
+        if len(names) != len(before) or names.keys() != before.keys():
+            for name in before.keys() - names.keys():
+                self.removed.append(prefix + name)
+                self._drop(prefix + name + "/")
 
-    def _compare(self, folder: int, name: str, path: str, stamp: bytes, info: os.stat_result, *, racy: bool) -> None:
-        """The path is in the new index, and in the batch if it may have changed."""
-        before = self.old.get(path)
-        was_racy = before is not None and before[0] == stamp and before[1] != b""
-        addition = self._addition(folder, name, info) if racy or was_racy else b""
-        if before is None or before[0] != stamp or (was_racy and before[1] != addition):
+    def _names(
+        self, folder: int, prefix: str, before: dict[str, bytes], names: dict[str, bytes], folders: list[str]
+    ) -> None:
+        racy_from, old = self.racy_from, self.old
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                name = entry.name
+                if len(name) == 4 and name.lower() == ".git":
+                    continue
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                except OSError:
+                    continue  # the folder may be listed and not entered: nobody can reach what is in it
+                stamp = pack("!QQIqq", info.st_ino, info.st_size, info.st_mode, info.st_mtime_ns, info.st_ctime_ns)
+                known = before.get(name)
+                if known == stamp and info.st_ctime_ns < racy_from:
+                    names[name] = known
+                else:
+                    names[name] = self._compare(folder, prefix + name, stamp, known, info)
+                    if self.truncated:
+                        return
+                if info.st_mode & 0o170000 == 0o040000:
+                    below = prefix + name + "/"
+                    if self.everything or below not in old or known is None or known[:8] != stamp[:8]:
+                        folders.append(below)
+                elif known is not None and stat.S_ISDIR(unpack_from("!I", known, 16)[0]):
+                    self._drop(prefix + name + "/")
+
+    def _compare(self, folder: int, path: str, stamp: bytes, known: bytes | None, info: os.stat_result) -> bytes:
+        """What the index holds of the path from now on; it is in the batch if it may have changed."""
+        same = known is not None and known.startswith(stamp)
+        was_racy = same and known != stamp
+        racy = info.st_ctime_ns >= self.racy_from
+        kept = stamp
+        if racy or was_racy:
+            kept += self._addition(folder, path.rpartition("/")[2], info)
+        if not same or (was_racy and kept != known):
+            if self.sent >= self.limit or len(os.fsencode(path)) > PATH_MAX_BYTES:
+                self.truncated = True
+                return kept
+            self.sent += 1
             kind = real_kind(info.st_mode)[0].encode()
-            record = b"%s %x %o %s" % (kind, info.st_size, info.st_mode & 0o7777, stamp.hex().encode() + addition)
-            self.batch.add(record + b" " + os.fsencode(path) + b"\0")
-        self.new[path] = (stamp, addition if racy else b"")
+            words = stamp.hex().encode() + kept[len(stamp) :]
+            self.batch.add(b"%s %x %o %s %s\0" % (kind, info.st_size, info.st_mode & 0o7777, words, os.fsencode(path)))
+        return kept if racy else stamp
+
+    def _drop(self, folder: str) -> None:
+        """The folder is gone, and everything below it."""
+        folders = [folder] if folder in self.old else []
+        while folders:
+            folder = folders.pop()
+            names = self.old.pop(folder)
+            self.count -= 0 if self.everything else len(names)
+            for name in names:
+                self.removed.append(folder + name)
+                if folder + name + "/" in self.old:
+                    folders.append(folder + name + "/")
 
     def _addition(self, folder: int, name: str, info: os.stat_result) -> bytes:
         """What tells two contents with one stamp apart; unique where that would cost too much or cannot be read."""
@@ -1322,6 +1412,122 @@ class Scanner:
             pass
         STATE.scans += 1
         return b"-u%x" % STATE.scans
+
+
+class Scanned:
+    """What a scan leaves for the next one. `clock` is how far the wall clock is ahead of the one that nobody sets."""
+
+    def __init__(self, index: Index, count: int, racy_from: int, clock: int, division: "Division") -> None:
+        self.index = index
+        self.count = count
+        self.racy_from = racy_from
+        self.clock = clock
+        self.division = division
+
+
+class Division:
+    """How the tree is divided among several `find`: `upper` folders are listed here, what is below them is shared out.
+
+    Made for a tree of `size` entries. It stays right when the tree changes, if less even.
+    """
+
+    def __init__(self, index: Index, size: int) -> None:
+        self.size = size
+        self.parts = min(len(os.sched_getaffinity(0)), FINDS_MAX)
+        self.weights = self._weigh(index)
+        self.upper = {""}
+        pending = [""] if self.parts > 1 else []
+        while pending:
+            folder = pending.pop()
+            for name in index.get(folder, ()):
+                below = folder + name + "/"
+                # Large enough to make the shares uneven, and few enough names to list them here each time.
+                if self.weights.get(below, 0) > size // (8 * self.parts) and len(index[below]) <= size // 32:
+                    self.upper.add(below)
+                    pending.append(below)
+
+    def _weigh(self, index: Index) -> dict[str, int]:
+        """How many entries are below each folder."""
+        weights = dict.fromkeys(index, 0)
+        for folder, names in index.items():
+            end = len(folder)
+            while end > 0:
+                weights[folder[:end]] += len(names)
+                end = folder.rfind("/", 0, end - 1) + 1
+        return weights
+
+    def shares(self, index: Index) -> list[list[bytes]]:
+        """Where each `find` starts: together all folders right below the upper ones."""
+        starts = [
+            below
+            for folder in self.upper
+            for name in index.get(folder, ())
+            if (below := folder + name + "/") in index and below not in self.upper
+        ]
+        starts.sort(key=lambda folder: self.weights.get(folder, 1), reverse=True)
+        shares: list[list[bytes]] = [[] for _ in range(self.parts)]
+        loads = [0] * self.parts
+        for folder in starts:
+            lightest = loads.index(min(loads))
+            loads[lightest] += self.weights.get(folder, 1) + 1
+            shares[lightest].append(b"./" + os.fsencode(folder[:-1]))
+        return [share for share in shares if share]
+
+
+def changed_folders(shares: list[list[bytes]], since: int) -> list[str] | None:
+    """Folders below those of the shares in which something changed, itself included, at or after `since` (ns).
+
+    None when that cannot be told: one of the programs did not start, complained, or took too long.
+    """
+    newer = b"@%d.%09d" % divmod(since - 1, 1_000_000_000)
+    test = [b"-iname", b".git", b"-prune", b"-o", b"-newerct", newer]
+    act = [b"(", b"-type", b"d", b"-printf", b"%p/\\0%h/\\0", b"-o", b"-printf", b"%h/\\0", b")"]
+    found: set[bytes] = set()
+    programs: list[Program] = []
+    try:
+        for share in shares:
+            argv = [FIND_PROGRAM, b"-P", *share, *test, *act]
+            programs.append(Program(argv, [FIND_PROGRAM], [b"LC_ALL=C"], STATE.root, feed=False))
+            if not programs[-1].pid:
+                return None
+        if not gather(programs, found):
+            return None
+    finally:
+        for program in programs:
+            if program.pid and program.status is None:
+                os.kill(program.pid, _signal.SIGKILL)
+                os.waitpid(program.pid, 0)
+            program.close()
+    return [os.fsdecode(folder[2:]) for folder in found]
+
+
+def gather(programs: list[Program], found: set[bytes]) -> bool:
+    """All that the programs print, up to each NUL, is in `found`. False when one of them fails or is late."""
+    poller = select.poll()
+    rest: dict[int, bytes] = {}
+    for program in programs:
+        rest[program.stdout] = b""
+        poller.register(program.stdout, select.POLLIN)
+        poller.register(program.stderr, select.POLLIN)
+    deadline = time.monotonic() + FIND_SECONDS
+    while rest:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        for descriptor, _ in poller.poll(left * 1000 + 1):
+            data = os.read(descriptor, PIPE_BYTES)
+            if not data:
+                poller.unregister(descriptor)
+                if rest.pop(descriptor, b""):
+                    return False
+            elif descriptor not in rest:
+                return False  # a complaint: something could not be looked at
+            else:
+                *whole, rest[descriptor] = (rest[descriptor] + data).split(b"\0")
+                found.update(whole)
+    for program in programs:
+        _, program.status = os.waitpid(program.pid, 0)
+    return all(program.status == 0 for program in programs)
 
 
 def op_scan(head: Head, body: bytes) -> None:

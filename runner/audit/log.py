@@ -23,6 +23,9 @@ __all__ = ["AUDIT_VERSION", "AuditLog", "AuditUnwritable", "argument_digest", "v
 AUDIT_VERSION = 1
 FIRST_PREV = "0" * 64
 
+MIN_SECRET_CHARACTERS = 8
+"""Shorter texts stand in ordinary words too, and replacing those would make lines unreadable and secrets no safer."""
+
 
 class AuditUnwritable(RunnerError):
     """The audit log cannot be written, so nothing may be done any more."""
@@ -49,6 +52,7 @@ class AuditLog:
         self._now = now
         self._seq = 0
         self._prev = FIRST_PREV
+        self._hidden: tuple[str, ...] = ()
         self._lock = threading.Lock()  # the egress proxy tells its connections from a thread of its own
         try:
             # Owner only: arguments and outputs of a company's run are nobody else's business.
@@ -70,6 +74,11 @@ class AuditLog:
         """The hash of the last line, which pins the whole log."""
         return self._prev
 
+    def hide(self, secret: str) -> None:
+        """From the next line on, `***` stands wherever the secret would. A secret too short to be one is not hidden."""
+        if len(secret) >= MIN_SECRET_CHARACTERS:
+            self._hidden = tuple(sorted({*self._hidden, secret}, key=len, reverse=True))
+
     def append(self, event: str, data: Mapping[str, Any]) -> None:
         """The line is in the file, handed to the operating system.
 
@@ -86,7 +95,7 @@ class AuditLog:
             "run": self._run_id,
             "at": self._now(),
             "event": event,
-            "data": dict(data),
+            "data": self._scrubbed(dict(data)) if self._hidden else dict(data),
             "prev": self._prev,
         }
         digest = hashlib.sha256(canonical(line)).hexdigest()
@@ -99,6 +108,18 @@ class AuditLog:
             raise AuditUnwritable("the audit log cannot be written: the disk is full", hint="Free space there.")
         self._seq += 1
         self._prev = digest
+
+    def _scrubbed(self, value: Any) -> Any:
+        """The value with every hidden text replaced, keys included."""
+        if isinstance(value, str):
+            for secret in self._hidden:
+                value = value.replace(secret, "***")
+            return value
+        if isinstance(value, Mapping):
+            return {self._scrubbed(key): self._scrubbed(inner) for key, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._scrubbed(inner) for inner in value]
+        return value
 
     def close(self) -> None:
         """The file is closed; a later append raises AuditUnwritable."""

@@ -8,28 +8,22 @@ from runner.controller.baseline import Baseline, bring_up_to_date
 from runner.controller.guest_git import GuestGit
 from runner.controller.tree_view import SandboxTree
 from runner.engine.contract import Sandbox, SpawnRequest, SpawnResult
-from runner.policy.argv import ArgvPolicy, decide_argv
+from runner.policy.answers import RecordingTree
+from runner.policy.argv import decide_argv
+from runner.policy.argv_policy import argv_policy
+from runner.policy.argv_values import Tool
+from runner.policy.basis import Basis
 from runner.policy.globs import names_git
 from runner.policy.ledger import LedgerDelta
-from runner.policy.writes import WriteRules, executable_scratch
+from runner.policy.writes import WriteRules
 from runner.tools.workspace import CommandOutcome
 
 if TYPE_CHECKING:
     from runner.controller.workspace import Guards
 
-__all__ = ["argv_policy", "run"]
+__all__ = ["run"]
 
 _MAX_REPORTED_WRITES = 50
-
-
-def argv_policy(guards: Guards, tree: SandboxTree) -> ArgvPolicy:
-    """The argv rules of the run's policy; paths are judged by where they really lead."""
-    return ArgvPolicy(
-        bins=frozenset(guards.policy.bins),
-        verify_task=guards.policy.verify_task,
-        scratch_allowed=lambda path: executable_scratch(guards.rules, tree.real_path(path)),
-        created_files=tree.created_files,
-    )
 
 
 def run(
@@ -41,9 +35,10 @@ def run(
         ToolError: when the argv is refused; then no process was started.
         RunLimitReached: when the command made more paths than can be kept account of.
     """
-    tree = SandboxTree(sandbox, baseline.ledger, git)
-    decision = decide_argv(argv, argv_policy(guards, tree), tree, tool="git" if tool == "git" else "run_command")
-    guards.on_decision(decision)
+    tree = RecordingTree(SandboxTree(sandbox, baseline.ledger, git))
+    door: Tool = "git" if tool == "git" else "run_command"
+    decision = decide_argv(argv, argv_policy(guards.policy, guards.rules, tree), tree, tool=door)
+    guards.on_decision(decision, Basis.of_argv(argv, door, tree.answers()))
     decision.raise_if_denied()
     limits = guards.policy.limits
     seconds = min(float(limits.command_seconds), guards.remaining())

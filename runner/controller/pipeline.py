@@ -22,7 +22,9 @@ from runner.audit.log import AuditLog, argument_digest
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode, RunLimitReached, RunnerError, SandboxLost, ToolError
 from runner.policy import budget
+from runner.policy.basis import Basis
 from runner.policy.document import Policy
+from runner.policy.redaction import redact_arguments
 from runner.tools.base import Effect, Tool, parse_arguments
 from runner.tools.registry import TOOLS
 from runner.tools.workspace import ToolWorkspace
@@ -73,8 +75,8 @@ class Pipeline:
         with self._lock:
             return self._count(name, None, refused)
 
-    def on_decision(self, decision: Decision) -> None:
-        """Write an allow or a deny to the audit log, as it falls."""
+    def on_decision(self, decision: Decision, basis: Basis) -> None:
+        """Write an allow or a deny to the audit log, as it falls, with what it was made on."""
         self._audit.append(
             "decision",
             {
@@ -82,6 +84,7 @@ class Pipeline:
                 "allowed": decision.allowed,
                 "rule": decision.rule,
                 "code": None if decision.code is None else str(decision.code),
+                **basis.as_json(),
             },
         )
 
@@ -134,13 +137,14 @@ class Pipeline:
             )
         tool = _look_up(name)
         digest = _digest(arguments)
-        self._audit.append("call.started", {"seq": self._seq, "tool": tool.name, "arguments_sha256": digest})
+        told = {"arguments_sha256": digest, "arguments": redact_arguments(arguments)}
+        self._audit.append("call.started", {"seq": self._seq, "tool": tool.name, **told})
         parsed = parse_arguments(tool, arguments)
         ground = None if tool.ground is None else tool.ground(parsed)
         if ground is not None:
             asked = budget.decide(self._budget, self._limits, ground)
             if not asked.allowed:
-                self.on_decision(asked)
+                self.on_decision(asked, Basis.of_budget(ground))
             asked.raise_if_denied()
         result = tool.act(self._workspace, parsed)
         if ground is not None:

@@ -26,7 +26,7 @@ from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpe
 from runner.gate.address import Address, CodeHost, resolve_address
 from runner.gate.fetch import Fetched, fetch
 from runner.gate.host_git import HostGit
-from runner.model.decision import Decision
+from runner.policy.basis import OnDecision
 from runner.policy.document import Policy
 from runner.policy.writes import WriteRules
 
@@ -62,7 +62,7 @@ class Prepared:
         self.sandbox: Sandbox
         self.git: GuestGit
         self.baseline: Baseline
-        self.on_decision: Callable[[Decision], None] = lambda _decision: None
+        self.on_decision: OnDecision = lambda _decision, _basis: None
 
     def remaining(self) -> float:
         """Seconds until the run's own limit; at least a tenth, so that what runs is cut and says so."""
@@ -111,7 +111,9 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else {})
     door = PushDoor(run, gate, fetched, address, rules)
-    guards = Guards(policy, rules, environment, lambda decision: run.on_decision(decision), door.push, run.remaining)
+    guards = Guards(
+        policy, rules, environment, lambda decision, basis: run.on_decision(decision, basis), door.push, run.remaining
+    )
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
 
 

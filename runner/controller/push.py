@@ -28,6 +28,7 @@ from runner.gate.outgoing import Quarantine, receive
 from runner.gate.push import PushStatus, push
 from runner.gate.range import OutgoingCommit, changes_of_range
 from runner.model.errors import ErrorCode, RunnerError, ToolError
+from runner.policy.basis import Basis, decision_of
 from runner.policy.changes import ChangeFacts, Violation, judge_changes
 from runner.policy.document import Binding
 from runner.policy.push import decide_branch, judge_push
@@ -64,8 +65,9 @@ class PushDoor:
         """
         git = self._run.git
         branch, commit = self._current(git)  # 1
-        decision = decide_branch(self._run.policy.push, branch, self._fetched.default_branch or "")
-        self._run.on_decision(decision)
+        default = self._fetched.default_branch or ""
+        decision = decide_branch(self._run.policy.push, branch, default)
+        self._run.on_decision(decision, Basis.of_branch(branch, default))
         decision.raise_if_denied()
         binding = self._binding()  # 2
         self._run.audit.append("push.asked", {"branch": branch, "commit": commit})
@@ -111,9 +113,12 @@ class PushDoor:
         rules = self._run.policy.push
         try:
             commits = changes_of_range(quarantine, max_commits=rules.max_commits)
-            violations = [v for commit in commits for v in self._violations(quarantine, commit)]
+            found = [(commit.changes, self._violations(quarantine, commit)) for commit in commits]
         except GitFailed as failure:
             raise _violation(f"the outgoing commits could not be listed: {failure}", []) from failure
+        violations = [violation for _, of_commit in found for violation in of_commit]
+        basis = Basis.of_push(self._rules, found, self._run.baseline.base_tree, rules.max_mib)
+        self._run.on_decision(decision_of(violations, "push.allow"), basis)
         if violations:
             named = ", ".join(sorted({violation.path for violation in violations})[:10])
             only_append = all(violation.code is ErrorCode.WORKSPACE_APPEND_ONLY for violation in violations)

@@ -115,6 +115,7 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
         deadline_unix = int(host.unix()) + seconds + CLEAN_UP_SECONDS
         record.note("run.json", report.intent(record.run_id, request, utc(host.unix()), deadline_unix))
         audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()))
+        _hide_credentials(audit, host, request)
         deadline = host.monotonic() + seconds
         prepared = Prepared(host, request, record, audit, Stopwatch(host.monotonic), progress, deadline)
         run = Run(prepared)
@@ -126,6 +127,13 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
             _finish(prepared, run)
     finally:
         record.release()
+
+
+def _hide_credentials(audit: AuditLog, host: Host, request: RunRequest) -> None:
+    """A token in the host's environment stands in no line, should a caller have got hold of it and use it in a call."""
+    for binding in request.policy.policy.bindings:
+        if binding.credential is not None and binding.credential.env is not None:
+            audit.hide(host.secrets.get(binding.credential.env, ""))
 
 
 def _begin(prepared: Prepared, run: Run) -> None:
@@ -150,6 +158,10 @@ def _outcome(run: Run) -> Iterator[None]:
         yield
     except RunnerError as error:
         run.failure = error
+        raise
+    except Exception as error:
+        # A bug, of ours or of the door's; the report must not count such a run as one without a failure.
+        run.failure = RunnerError(f"internal error: {type(error).__name__}: {error}", hint="Please report it.")
         raise
     except KeyboardInterrupt:
         run.interrupted = True

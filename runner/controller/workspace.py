@@ -15,10 +15,10 @@ from runner.controller.baseline import Baseline
 from runner.controller.commit import commit
 from runner.controller.guest_git import GuestGit
 from runner.engine.contract import FileContent, FileFault, FileRefused, Resolved, Sandbox, SearchRequest
-from runner.model.decision import Decision
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
-from runner.policy.append_only import decide_append
+from runner.policy.append_only import decide_append, first_lost_line
+from runner.policy.basis import Basis, OnDecision, decision_of
 from runner.policy.changes import ChangeFacts, judge_changes
 from runner.policy.document import Policy
 from runner.policy.paths import parse_path, parse_write_path
@@ -50,7 +50,7 @@ class Guards:
     policy: Policy
     rules: WriteRules
     environment: Mapping[str, str]
-    on_decision: Callable[[Decision], None]
+    on_decision: OnDecision
     push: Callable[[], PushedBranch]
     remaining: Callable[[], float]
 
@@ -181,7 +181,7 @@ class GuardedWorkspace:
 
     def _decide(self, intent: WriteIntent, facts: PathFacts) -> None:
         decision = decide_write(self._guards.rules, intent, facts)
-        self._guards.on_decision(decision)
+        self._guards.on_decision(decision, Basis.of_write(intent, facts))
         decision.raise_if_denied()
 
     def _require_append(self, real: str, data: bytes | None) -> None:
@@ -189,11 +189,15 @@ class GuardedWorkspace:
         if base is None:
             return
         decision = decide_append(base, data)
-        self._guards.on_decision(decision)
+        lost = None if data is None or decision.allowed else first_lost_line(base, data)
+        self._guards.on_decision(decision, Basis.of_append(real, lost))
         decision.raise_if_denied()
 
     def _judge(self, changes: tuple[TreeChange, ...]) -> None:
-        violations = judge_changes(self._guards.rules, changes, self.change_facts())
+        rules, base = self._guards.rules, self._baseline.base_tree
+        violations = judge_changes(rules, changes, self.change_facts())
+        basis = Basis.of_commit(rules, changes, base, violations)
+        self._guards.on_decision(decision_of(violations, "commit.allow"), basis)
         if not violations:
             return
         first = violations[0]

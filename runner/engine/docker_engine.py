@@ -7,12 +7,13 @@ asking the engine again until it says that the object is not there.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import docker
 import requests
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, NotFound
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
 
 from runner.engine.contract import EngineInfo, ImageInfo, Sandbox, SandboxInfo, SandboxSpec
@@ -24,6 +25,7 @@ __all__ = ["DockerEngine", "engine_errors"]
 
 _API_TIMEOUT_SECONDS = 30  # one engine call; a start on a loaded host takes a few seconds
 _REMOVE_SECONDS = 30.0  # the bound of a verified removal
+_UNIX_SECONDS = re.compile(r"[0-9]{1,11}")  # up to the year 5138; a label is anybody's who may talk to the engine
 KEEPER_GRACE_SECONDS = 60
 """How much longer than the run the container may live: the controller ends the run first, in an orderly way."""
 
@@ -41,7 +43,8 @@ def engine_errors(doing: str) -> Iterator[None]:
     """
     try:
         yield
-    except (DockerException, requests.exceptions.RequestException, OSError) as error:
+    # ValueError: what the SDK lets through of an address whose port is no port.
+    except (DockerException, requests.exceptions.RequestException, OSError, ValueError) as error:
         reason = _reason(error)
         raise EngineUnavailable(
             f"the Docker engine failed while {doing}: {reason}",
@@ -94,7 +97,7 @@ class DockerEngine:
         with engine_errors("looking for the image"):
             try:
                 found = self._client.images.get(reference)
-            except ImageNotFound:
+            except NotFound:  # by its status; whether it is an ImageNotFound, the SDK reads out of the text
                 raise EngineUnavailable(
                     f"the image {reference} is not there",
                     hint="Build it with `make image` (or `runner image build`).",
@@ -149,7 +152,10 @@ class DockerEngine:
             containers = self._client.api.containers(all=True, filters=chosen)
             volumes = self._client.api.volumes(filters=chosen).get("Volumes") or []
             networks = self._client.api.networks(filters=chosen)
-        found = [_info(c["Id"], "container", c.get("Labels"), c.get("State"), c["Names"][0]) for c in containers]
+        found = [
+            _info(c["Id"], "container", c.get("Labels"), c.get("State"), (c["Names"] or [c["Id"]])[0])
+            for c in containers
+        ]
         found += [_info(v["Name"], "volume", v.get("Labels"), "present", v["Name"]) for v in volumes]
         found += [_info(n["Id"], "network", n.get("Labels"), "present", n["Name"]) for n in networks]
         return found
@@ -212,7 +218,7 @@ def _info(identity: str, kind: str, labels: Mapping[str, str] | None, state: str
         kind=kind,
         run_id=marks.get(LABEL_RUN, ""),
         controller_id=marks.get(LABEL_CONTROLLER, ""),
-        deadline_unix=int(deadline) if deadline.isdigit() else 0,
+        deadline_unix=int(deadline) if _UNIX_SECONDS.fullmatch(deadline) else 0,
         state=state or "",
         name=name.lstrip("/"),
     )

@@ -19,6 +19,7 @@ __all__ = ["DockerSandbox"]
 _HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.py", "--contained", "/workspace")
 _AGENT = "agent"
 _HELPER_END_SECONDS = 10.0
+_NO_NEW_PRIVILEGES = ("no-new-privileges", "no-new-privileges=true")  # `=false` is an option too
 
 
 class DockerSandbox(HelperChannel):
@@ -98,8 +99,8 @@ def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str
         privileged=bool(host.get("Privileged")),
         capabilities_dropped_all=[str(c).upper() for c in host.get("CapDrop") or ()] == ["ALL"],
         capabilities_added=tuple(str(c) for c in host.get("CapAdd") or ()),
-        no_new_privileges=any(option.startswith("no-new-privileges") for option in options),
-        seccomp_unconfined="seccomp=unconfined" in options,
+        no_new_privileges=any(option.replace(":", "=") in _NO_NEW_PRIVILEGES for option in options),
+        seccomp_unconfined=any(option.replace(":", "=") == "seccomp=unconfined" for option in options),
         root_read_only=bool(host.get("ReadonlyRootfs")),
         network_none=host.get("NetworkMode") == "none",
         binds=tuple([str(b) for b in host.get("Binds") or ()] + bound),

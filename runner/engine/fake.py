@@ -377,9 +377,10 @@ class FakeEngine:
     def image(self, reference: str) -> ImageInfo:
         """See `Engine.image`."""
         self._require_up()
-        if reference not in self.images:
-            raise EngineUnavailable(f"there is no image {reference}", hint="Build it.", code="image_missing")
-        return self.images[reference]
+        for name, image in self.images.items():
+            if reference in (name, image.id):
+                return image
+        raise EngineUnavailable(f"there is no image {reference}", hint="Build it.", code="image_missing")
 
     def start(self, spec: SandboxSpec) -> FakeSandbox:
         """See `Engine.start`. The posture's numbers are those of the spec's limits."""

@@ -13,18 +13,18 @@ from runner.policy.package_settings import judge_setting_files
 from runner.policy.scratch import inside_workspace, judge_loaded
 from runner.policy.shell_text import assignment
 
-__all__ = ["judge_mise"]
+__all__ = ["CONFIGS", "TASK_FOLDERS", "judge_mise"]
 
 _VALUED = frozenset(
     {"-C", "--cd", "-E", "--env", "-P", "--profile", "-j", "--jobs", "--output", "--log-level"}
 ) | frozenset(
     {"-t", "--tool", "-s", "--shell", "--timeout"}  # of `mise run`, which mise also takes before a bare task name
 )
-_CONFIGS = (
+CONFIGS = (
     *("mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", "mise/config.toml"),
     *(".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml"),
 )
-_TASK_FOLDERS = ("mise-tasks", ".mise-tasks", "mise/tasks", ".mise/tasks", ".config/mise/tasks")
+TASK_FOLDERS = ("mise-tasks", ".mise-tasks", "mise/tasks", ".mise/tasks", ".config/mise/tasks")
 _EXEC = frozenset({"x", "exec"})
 _RUN = frozenset({"run", "r", "watch", "w"})
 _TASKS = frozenset({"tasks", "task", "t"})
@@ -55,7 +55,7 @@ def judge_mise(call: Call, words: Sequence[str]) -> Decision | None:
         return judge_shell_option(call, "mise --shell", shell)
     inner = call.deeper(cwd=root)
     refused = _judge_verb(inner, rest[0], rest[1:]) if rest else None
-    return refused or judge_setting_files(call, [".", folder], _CONFIGS)
+    return refused or judge_setting_files(call, [".", folder], CONFIGS)
 
 
 def _split(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -135,7 +135,7 @@ def _judge_run(call: Call, args: list[str]) -> Decision | None:
         if task.startswith("-"):
             continue
         name = task.replace(":", "/")
-        for folder in _TASK_FOLDERS:
+        for folder in TASK_FOLDERS:
             path = posixpath.normpath(posixpath.join(call.cwd, folder, name))
             inside = None if path.startswith("..") else path
             refused = judge_loaded(call, inside, "scratch.task") if inside is not None else None

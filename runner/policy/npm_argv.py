@@ -13,7 +13,7 @@ from runner.policy.package_settings import judge_setting_files, judge_settings
 from runner.policy.scratch import inside_workspace
 from runner.policy.scripts import judge_script
 
-__all__ = ["judge_npm", "npm_command"]
+__all__ = ["DIALECT", "judge_npm", "npm_command"]
 
 _VALUED = """
 _auth access allow-directory allow-file allow-git allow-remote also audit-level auth-type before browser ca cache
@@ -74,7 +74,7 @@ _SHORTHANDS: dict[str, tuple[str, ...]] = {
         for letter, name in zip("?Hhvwy", "usage usage usage version workspace yes".split(), strict=True)
     },
 }
-_DIALECT = Dialect(frozenset(_VALUED.split()), frozenset(_BOOLEANS.split()), _SHORTHANDS)
+DIALECT = Dialect(frozenset(_VALUED.split()), frozenset(_BOOLEANS.split()), _SHORTHANDS)
 
 _COMMANDS = frozenset(
     """
@@ -135,7 +135,7 @@ def npm_command(word: str) -> str:
 
 def judge_npm(call: Call, words: Sequence[str]) -> Decision | None:
     """Refused when npm would start what the policy does not allow, or be set up to do so later."""
-    given = read_options(list(words), _DIALECT)
+    given = read_options(list(words), DIALECT)
     everything = given.words + given.verbatim
     if not everything:
         return judge_settings(call, given.options, "npm")

@@ -15,7 +15,7 @@ from runner.policy.scratch import inside_workspace
 from runner.policy.scripts import judge_script
 from runner.policy.typecheck import is_typecheck_script
 
-__all__ = ["judge_pnpm"]
+__all__ = ["DIALECT", "SETTING_FILES", "judge_pnpm"]
 
 _VALUED = frozenset(
     """
@@ -50,7 +50,7 @@ _SHORTHANDS: dict[str, tuple[str, ...]] = {
     "w": ("workspace-root",),
     "y": ("yes",),
 }
-_DIALECT = Dialect(_VALUED, _BOOLEANS, _SHORTHANDS)
+DIALECT = Dialect(_VALUED, _BOOLEANS, _SHORTHANDS)
 
 # Verbs that start nothing but pnpm itself (and the lifecycle scripts of an install).
 _OWN = frozenset(
@@ -74,15 +74,15 @@ _SCRIPTS = {
     "it": "test",
     "install-ci-test": "test",
 }
-_SETTING_FILES = (".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpm-workspace.yaml")
+SETTING_FILES = (".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpm-workspace.yaml")
 _RECURSIVE = frozenset({"recursive", "multi", "m"})
 
 
 def judge_pnpm(call: Call, words: Sequence[str]) -> Decision | None:
     """Refused when pnpm would start what the policy does not allow, or be set up to do so later."""
-    given = read_options(list(words), _DIALECT, words_end_options=1)
+    given = read_options(list(words), DIALECT, words_end_options=1)
     while given.words[:1] and given.words[0] in _RECURSIVE:
-        inner = read_options(given.words[1:], _DIALECT, words_end_options=1)
+        inner = read_options(given.words[1:], DIALECT, words_end_options=1)
         given = Given([*given.options, *inner.options], inner.words, inner.verbatim)
     everything = given.words + given.verbatim
     folder = (given.values("dir", "prefix") or ["."])[-1] or "."
@@ -94,12 +94,12 @@ def judge_pnpm(call: Call, words: Sequence[str]) -> Decision | None:
         if refused is not None:
             return refused
     settings = [*given.options, *_later_options(everything)]
-    return judge_settings(call, settings, "pnpm") or judge_setting_files(call, [".", folder], _SETTING_FILES)
+    return judge_settings(call, settings, "pnpm") or judge_setting_files(call, [".", folder], SETTING_FILES)
 
 
 def _later_options(words: list[str]) -> list[tuple[str, str]]:
     # After `run`, `exec` and unknown verbs, later options belong to what is started; pnpm's own verbs read them all.
-    return read_options(words[1:], _DIALECT).options if words[:1] and words[0] in _OWN else []
+    return read_options(words[1:], DIALECT).options if words[:1] and words[0] in _OWN else []
 
 
 def _judge_verb(call: Call, verb: str, args: list[str], given: Given) -> Decision | None:
@@ -108,7 +108,7 @@ def _judge_verb(call: Call, verb: str, args: list[str], given: Given) -> Decisio
     if verb == "exec":
         return _judge_exec(call, args, given)
     if verb in ("run", "run-script", "rum", "urn"):
-        inner = read_options(args, _DIALECT, words_end_options=1)
+        inner = read_options(args, DIALECT, words_end_options=1)
         names = inner.words + inner.verbatim
         refused = judge_settings(call, inner.options, "pnpm")
         return refused or (judge_script(call, _folder(inner), names[0]) if names else None)
@@ -122,13 +122,13 @@ def _judge_verb(call: Call, verb: str, args: list[str], given: Given) -> Decisio
 
 
 def _judge_fetch(call: Call, verb: str, args: list[str]) -> Decision:
-    target = judge_target(call, read_options(args, _DIALECT, words_end_options=1).words, f"pnpm {verb}")
+    target = judge_target(call, read_options(args, DIALECT, words_end_options=1).words, f"pnpm {verb}")
     fetched = deny_program("launcher.fetch", f"pnpm {verb} fetches a program and runs it")
     return target if target is not None and verb == "dlx" else fetched
 
 
 def _judge_exec(call: Call, args: list[str], given: Given) -> Decision | None:
-    inner = read_options(args, _DIALECT, words_end_options=1)
+    inner = read_options(args, DIALECT, words_end_options=1)
     target = inner.words + inner.verbatim
     if any(name == "shell-mode" for name, _ in (*given.options, *inner.options)):
         return judge_shell_option(call, "pnpm exec --shell-mode", " ".join(target))
@@ -147,7 +147,7 @@ def _folder(inner: Given) -> str:
 
 
 def _judge_config(call: Call, args: list[str]) -> Decision | None:
-    given = read_options(args, _DIALECT)
+    given = read_options(args, DIALECT)
     words = given.words + given.verbatim
     if words[:1] not in (["set"], ["delete"]):
         return None

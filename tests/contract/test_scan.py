@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import importlib.util
+import os
+import shutil
+import stat
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from runner.engine.contract import GuestPosture, Scan
-from runner.model.tree import EntryKind
+from runner.model.tree import EntryKind, ScanEntry
 from tests.contract.boxes import Box, RealBox
+from tests.support.local_stream import HELPER, LocalSandbox, local_sandbox
 
 
 def _changed(box: Box) -> set[str]:
@@ -118,3 +134,250 @@ def test_the_posture_has_every_fact(box: Box) -> None:
 
 def test_no_capability_is_effective(real: RealBox) -> None:
     assert real.sandbox.guest_posture().effective_capabilities == 0
+
+
+def test_a_folder_that_moves_takes_everything_below_it_along(box: Box) -> None:
+    for path in ("a/b/c", "a/d", "e/f"):
+        box.put(path, b"1")
+    _changed(box)
+    box.remove("a")
+    box.put("g/a/b/c", b"1")
+    box.put("g/a/d", b"1")
+    assert _changed(box) == {"-a", "-a/b", "-a/b/c", "-a/d", "g/a/b/c", "g/a/d"}
+
+
+def test_what_is_below_a_renamed_folder_is_reported_though_it_is_as_it_was(real: RealBox) -> None:
+    real.put("a/b/c", b"1")
+    real.put("x", b"1")
+    _changed(real)
+    assert real.shell("mv a z").exit == 0
+    assert _changed(real) == {"-a", "-a/b", "-a/b/c", "z/b/c"}
+    assert real.shell("mv z/b b; rm -r z; ln -s x z").exit == 0
+    assert _changed(real) == {"-z/b", "-z/b/c", "b/c", "z"}
+
+
+def test_a_change_below_a_folder_that_was_exchanged_for_its_like_is_reported(real: RealBox) -> None:
+    real.put("d/sub/x/file", b"1")
+    real.put("e/y", b"1")
+    _changed(real)
+    assert real.shell("mv d/sub e/sub; rm -r d; mv e d; printf 2 >d/sub/x/file").exit == 0
+    assert _changed(real) == {"d/sub/x/file", "d/y", "-e", "-e/y"}
+
+
+def test_a_write_through_a_hard_link_is_reported_under_each_name(real: RealBox) -> None:
+    real.put("a/one", b"1")
+    assert real.shell("mkdir b .git; ln a/one b/two; ln a/one .git/three").exit == 0
+    _changed(real)
+    assert real.shell("printf 22 >.git/three").exit == 0
+    assert _changed(real) == {"a/one", "b/two"}
+
+
+def test_a_change_beside_a_closed_folder_is_reported(real: RealBox) -> None:
+    real.put("d/f", b"1")
+    real.put("e/f", b"1")
+    real.mkdir("d", 0o000)
+    _changed(real)
+    real.put("e/f", b"22")
+    assert _changed(real) == {"e/f"}
+    real.mkdir("d", 0o755)
+    assert _changed(real) == {"d/f"}
+
+
+def test_a_folder_that_can_be_listed_but_not_entered_ends_no_scan(real: RealBox) -> None:
+    real.put("d/f", b"1")
+    real.mkdir("d", 0o444)
+    assert [entry.path for entry in real.sandbox.scan(max_entries=10).entries] == ["d"]
+    real.mkdir("d", 0o755)
+    assert _changed(real) == {"d/f"}
+
+
+def test_a_rename_that_makes_paths_too_long_is_said_to_cut_the_tree(real: RealBox) -> None:
+    one, two = "/".join(["a" * 200] * 15), "/".join(["b" * 200] * 15)
+    assert real.shell('mkdir -p -- "$1" "$2"; touch -- "$1/f"', one, two).exit == 0
+    assert not real.sandbox.scan(max_entries=1000).truncated
+    assert real.shell('top=$PWD; cd -- "$1" && mv -- "$top/$2" .', two, "a" * 200).exit == 0
+    assert real.sandbox.scan(max_entries=1000).truncated
+
+
+def test_a_tree_that_only_changes_stays_below_its_bound(box: Box) -> None:
+    for number in range(4):
+        box.put(f"d{number % 2}/f{number}", b"1")
+    assert not box.sandbox.scan(max_entries=6).truncated
+    box.remove("d0")
+    box.put("d1/g0", b"1")
+    box.put("d1/g1", b"1")
+    assert not box.sandbox.scan(max_entries=6).truncated
+    box.put("d1/g2", b"1")
+    box.put("d1/g3", b"1")
+    assert box.sandbox.scan(max_entries=6).truncated
+
+
+@pytest.fixture
+def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The helper's module in this process, with `tmp_path` as its root."""
+    monkeypatch.chdir(tmp_path)  # and back again: starting a program leaves the process in another folder
+    spec = importlib.util.spec_from_file_location("workspace_helper", HELPER)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    root, null = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY), os.open(os.devnull, os.O_RDWR)
+    module.STATE = SimpleNamespace(root=root, devnull=null, contained=False, pid=os.getpid(), scanned=None, scans=0)
+    yield module
+    os.close(root)
+    os.close(null)
+
+
+def _scanned(helper: Any) -> Any:
+    """The scanner, after its scan."""
+    batch = SimpleNamespace(records=[], total=0)
+    batch.add = batch.records.append
+    scanner = helper.Scanner(1000, batch)
+    scanner.run()
+    return scanner
+
+
+def test_a_scan_after_a_change_does_not_list_folders_without_a_new_ctime(helper: Any, tmp_path: Path) -> None:
+    for name in ("a/b", "c/d/e"):
+        (tmp_path / name).mkdir(parents=True)
+    assert _scanned(helper).listed == {"", "a/", "a/b/", "c/", "c/d/", "c/d/e/"}
+    helper.STATE.scanned.racy_from = time.time_ns() + 10**12  # as if the scan had been long after all of this
+    (tmp_path / "c/d/f").touch()
+    assert _scanned(helper).listed == {""}
+
+
+@pytest.mark.parametrize("flaw", ["the clock was set", "it cannot start", "it complains", "it fails", "it is late"])
+def test_everything_is_listed_where_the_search_for_changes_fails(flaw: str, helper: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    _scanned(helper)
+    program = tmp_path / "a/find"
+    program.write_text({"it complains": "#!/bin/sh\necho no >&2\n", "it fails": "#!/bin/sh\nexit 1\n"}.get(flaw, ""))
+    program.chmod(0o755)
+    if flaw == "the clock was set":
+        helper.STATE.scanned.clock += 10**10
+    elif flaw == "it is late":
+        helper.FIND_SECONDS = 0.0
+    else:
+        helper.FIND_PROGRAM = os.fsencode(program if flaw != "it cannot start" else tmp_path / "missing")
+    scanner = _scanned(helper)
+    assert scanner.everything and scanner.listed == {"", "a/"}
+    assert [record.rpartition(b" ")[2] for record in scanner.batch.records] == [b"a\0", b"a/find\0"]
+    assert not _scanned(helper).everything or flaw != "the clock was set"
+
+
+# --- any sequence of changes: what scans add up to is what is there
+
+_NAMES = ("a", "b", "new\nline", "caf\udce9", "-x", ".git", "bulk", "bulk/k0", "bulk/k1/s1", "u", "s0")
+_PATHS = st.lists(st.sampled_from(_NAMES), min_size=1, max_size=4).map("/".join)
+_ACTS = st.sampled_from(
+    ("write", "write", "append", "forge", "remove", "mkdir", "rename", "rename", "exchange", "link", "symlink", "mode")
+)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write(path: Path, data: bytes) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.write_bytes(data)
+
+
+def _forge(path: Path, data: bytes) -> None:
+    """Other content of the same length, in place, with the times that the file had."""
+    before = path.stat()
+    path.write_bytes(data.ljust(before.st_size, b"-")[: before.st_size])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def _exchange(path: Path, other: Path) -> None:
+    aside = path.with_name("aside")
+    path.rename(aside)
+    try:
+        other.rename(path)
+    finally:
+        aside.rename(other if not other.exists() else path)
+
+
+def _do(act: str, path: Path, other: Path, data: bytes) -> None:
+    """The change is made, where it can be."""
+    with contextlib.suppress(OSError):
+        for place in (path, other):
+            place.parent.mkdir(parents=True, exist_ok=True)
+        match act:
+            case "write":
+                _write(path, data)
+            case "append":
+                path.write_bytes(path.read_bytes() + data)
+            case "forge":
+                _forge(path, data)
+            case "remove":
+                _remove(path)
+            case "mkdir":
+                path.unlink(missing_ok=True)
+                path.mkdir()
+            case "rename":
+                path.rename(other)
+            case "exchange":
+                _exchange(path, other)
+            case "link":
+                other.hardlink_to(path)
+            case "symlink":
+                other.symlink_to(path.name)
+            case "mode":
+                path.chmod(path.stat().st_mode ^ 0o020)
+
+
+def _stamps(root: Path, prefix: str = "") -> dict[str, str]:
+    """What a scan says of each path, found by a walk of the test's own."""
+    found: dict[str, str] = {}
+    for path in root.iterdir():
+        if path.name == ".git":
+            continue
+        info = path.lstat()
+        name = prefix + path.name
+        found[name] = struct.pack(
+            "!QQIqq", info.st_ino, info.st_size, info.st_mode, info.st_mtime_ns, info.st_ctime_ns
+        ).hex()
+        if stat.S_ISDIR(info.st_mode):
+            found.update(_stamps(path, name + "/"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[LocalSandbox]:
+    with local_sandbox() as sandbox:
+        yield sandbox
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rounds=st.lists(st.lists(st.tuples(_ACTS, _PATHS, _PATHS), max_size=6), min_size=1, max_size=5))
+def test_scans_after_any_changes_add_up_to_the_tree(
+    rounds: list[list[tuple[str, str, str]]], local: LocalSandbox
+) -> None:
+    known: dict[str, ScanEntry] = {}
+    contents: dict[str, bytes] = {}
+    for path in local.root.iterdir():
+        _remove(path)
+    for number in range(36):  # large enough that the search for changes is shared out
+        folder = local.root / f"bulk/k{number // 6}/s{number % 6}"
+        folder.mkdir(parents=True)
+        for name in "uvwxyz":
+            (folder / name).touch()
+    known.update({entry.path: entry for entry in local.scan(max_entries=10_000).entries})
+    for acts in rounds:
+        for number, (act, path, other) in enumerate(acts):
+            _do(act, local.root / path, local.root / other, b"%d" % (number % 3))
+        scan = local.scan(max_entries=10_000)
+        assert not scan.truncated
+        for gone in scan.removed:
+            del known[gone]
+        known.update({entry.path: entry for entry in scan.entries})
+        assert {path: entry.stamp[:72] for path, entry in known.items()} == _stamps(local.root)
+        now = {path: (local.root / path).read_bytes() for path, e in known.items() if e.kind is EntryKind.FILE}
+        told = {entry.path for entry in scan.entries}
+        assert {path for path, data in now.items() if path in contents and contents[path] != data} <= told
+        contents = now

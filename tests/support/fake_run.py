@@ -19,6 +19,7 @@ from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.model.tree import EntryKind
+from runner.policy.basis import Basis
 from runner.policy.changes import BaseTree
 from runner.policy.document import Policy
 from runner.policy.ledger import Ledger
@@ -113,8 +114,8 @@ class FakeRun:
         guards = Guards(self.policy, rules, environment, self._decided, lambda: PUSHED, self._remaining)
         return GuardedWorkspace(sandbox, git, baseline, guards)
 
-    def _decided(self, decision: Decision) -> None:
-        self.pipeline.on_decision(decision)
+    def _decided(self, decision: Decision, basis: Basis) -> None:
+        self.pipeline.on_decision(decision, basis)
 
     def _remaining(self) -> float:
         return max(0.1, self.deadline - self.clock.now)

@@ -168,7 +168,6 @@ def test_a_closed_log_takes_no_line_and_its_end_stays_what_it_was(tmp_path: Path
     assert (made.lines, made.last_hash) == (1, end)
 
 
-
 def test_a_line_that_does_not_fit_on_the_disk_is_refused_and_not_counted(tmp_path: Path) -> None:
     made = log(tmp_path)
     resource_limit = resource.getrlimit(resource.RLIMIT_FSIZE)

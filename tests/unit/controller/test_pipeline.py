@@ -244,7 +244,7 @@ def test_folders_and_searches_are_ground_like_files(tmp_path: Path) -> None:
 
 def test_distinct_grounds_are_bounded_and_known_ones_stay_readable(tmp_path: Path) -> None:
     with fake_run(tmp_path, budget={"distinct": 2}) as run:
-        assert read_codes(run, 1) + [code_of(run.call("list_dir"))] == [None, None]
+        assert [*read_codes(run, 1), code_of(run.call("list_dir"))] == [None, None]
         assert code_of(run.call("search", pattern="a")) == "exploration_budget_exceeded"
         assert read_codes(run, 1) == [None]
 
@@ -279,7 +279,7 @@ def test_only_a_write_that_happened_gives_rereads_back(
 def test_so_many_denials_end_the_run(tmp_path: Path) -> None:
     with fake_run(tmp_path, budget={"denials": 2}) as run:
         assert code_of(run.call("write_file", path="README.md", content="x")) == "workspace_write_not_allowed"
-        assert run.pipeline.ended is None
+        assert code_of(run.call("list_dir")) is None
         assert code_of(run.raw("nonsense", {})) == "unknown_tool"
         assert isinstance(run.pipeline.ended, RunLimitReached)
         assert code_of(run.call("read_file", path="README.md")) == "run_limit_exceeded"
@@ -323,8 +323,8 @@ def test_a_lost_workspace_ends_the_run_whatever_was_asked(run: FakeRun, tool: st
         "workspace.git_commit": {"message": "m"},
         "git": {"args": ["status"]},
     }.get(tool, {})
-    for asked, given in ((tool, arguments), ("workspace.list_dir", {})):
-        answer = run.raw(asked, given)
+    for asked, handed in ((tool, arguments), ("workspace.list_dir", {})):
+        answer = run.raw(asked, handed)
         assert (code_of(answer), answer["error"]["details"]["lost"]) == ("run_ended", True)
 
 

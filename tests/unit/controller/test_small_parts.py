@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -81,8 +81,8 @@ def test_the_binding_of_the_addresss_host_speaks_for_it_and_no_other(
             {"git": {"host": "code.example.com"}, "credential": {**source, "user": "ada"}},
         ]
     ).bindings
-    there = resolve_address("https://code.example.com/a/b.git", cwd=tmp_path, bindings=[])
-    elsewhere = resolve_address("https://code.example.com.evil.test/a/b.git", cwd=tmp_path, bindings=[])
+    there = resolve_address("https://code.example.com/a/b.git", cwd=PurePosixPath(tmp_path), bindings=[])
+    elsewhere = resolve_address("https://code.example.com.evil.test/a/b.git", cwd=PurePosixPath(tmp_path), bindings=[])
     found = binding_for(bindings, there)
     assert found is bindings[1] and binding_for(bindings, elsewhere) is None
     credential = credential_of(found, {"TOKEN": "tok-FAKE"})

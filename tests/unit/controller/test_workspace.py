@@ -222,8 +222,11 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+OPERATIONS = [*CALLS, "edit by read", "edit by write", *(f"{name} by resolve" for name in CALLS)]
+
+
 @pytest.mark.parametrize("fault", list(FileFault))
-@pytest.mark.parametrize("operation", [*CALLS, "edit by read", "edit by write", *(f"{name} by resolve" for name in CALLS)])
+@pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_fault_of_every_operation_is_an_answer_and_changes_nothing(
     tmp_path: Path, operation: str, fault: FileFault
 ) -> None:
@@ -314,7 +317,7 @@ def test_a_file_that_is_not_text_says_its_size_and_kind(run: FakeRun) -> None:
 def test_a_file_of_the_greatest_size_is_read_and_one_byte_more_is_not(run: FakeRun) -> None:
     run.sandbox.tree.put_file("src/most", b"", size_claimed=MAX_TOOL_FILE_BYTES)
     run.sandbox.tree.put_file("src/more", b"", size_claimed=MAX_TOOL_FILE_BYTES + 1)
-    assert len(run.call("read_file", path="src/most")["result"]) == MAX_TOOL_FILE_BYTES
+    assert len(run.guarded.read("src/most").data) == MAX_TOOL_FILE_BYTES
     refused = run.call("read_file", path="src/more", startLine=1)
     assert (code_of(refused), refused["error"]["details"]["size"]) == ("file_too_large", MAX_TOOL_FILE_BYTES + 1)
 
@@ -365,6 +368,6 @@ def test_more_results_than_the_ceiling_means_the_ceiling(run: FakeRun) -> None:
 def test_a_search_that_took_too_long_gives_what_it_has_or_says_so(run: FakeRun) -> None:
     found = run.sandbox.search(SearchRequest("red")).matches
     answers = iter([SearchResult(found[:1], False, True), SearchResult((), False, True)])
-    run.sandbox.search = lambda _request: next(answers)  # type: ignore[method-assign]  # the clock, played
+    run.sandbox.search = lambda request: next(answers)  # type: ignore[method-assign]  # the clock, played
     assert run.call("search", pattern="a")["result"]["truncated"] is True
     assert code_of(run.call("search", pattern="b")) == "search_timed_out"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import unicodedata
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -70,7 +71,7 @@ def test_a_json_line_is_ascii_one_line_and_the_same_value() -> None:
     assert json.loads(out.getvalue()) == {"text": "\x1b[2J\n\u202e\ud800é"}
 
 
-ROWS = [{"run": "r1", "state": "\x1b[31mup", "orphan": True}, {"run": "r2"}]
+ROWS: list[dict[str, Any]] = [{"run": "r1", "state": "\x1b[31mup", "orphan": True}, {"run": "r2"}]
 
 
 def test_rows_are_one_array_or_a_line_each_or_a_table_without_colours(capsys: pytest.CaptureFixture[str]) -> None:

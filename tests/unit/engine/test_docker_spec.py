@@ -98,7 +98,9 @@ def test_a_flag_that_holds_whatever_the_limits_are(flag: str, value: object) -> 
         assert made.host[flag] == value
 
 
-@pytest.mark.parametrize("flag", ["binds", "mounts", "volumes", "devices", "cap_add", "pid_mode", "userns_mode", "links"])
+@pytest.mark.parametrize(
+    "flag", ["binds", "mounts", "volumes", "devices", "cap_add", "pid_mode", "userns_mode", "links"]
+)
 def test_nothing_is_asked_for_that_opens_a_way_out(flag: str) -> None:
     assert flag not in plan().host
 

@@ -1,0 +1,277 @@
+"""The command line as a user meets it: help with examples, one line for each mistake, and its exit code."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from runner import __version__
+from runner.doors import cli
+from runner.doors.tool_pages import ToolFormat, markdown_page, tool_schemas
+from runner.model.errors import ExitCode
+from runner.tools.registry import TOOLS
+from tests.support.docker_daemon import Daemon, daemon
+
+VERBS = [("run",), ("tools",), ("ps",), ("gc",), ("doctor",), ("version",)]
+IMAGE_VERBS = [("image", verb) for verb in ("build", "ls", "verify", "rm")]
+
+
+@pytest.fixture
+def command() -> CliRunner:
+    return CliRunner()
+
+
+def begun_runs(tmp_path: Path) -> list[Path]:
+    """The runs that were begun."""
+    return list((tmp_path / "runner-state" / "runs").glob("*"))
+
+
+class Ended:
+    """How the program ended, in this process: `main` and all, without a new interpreter."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
+
+
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """`runner ARGUMENTS`; signal handlers are put back."""
+
+    def run(*arguments: str) -> Ended:
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        monkeypatch.setattr(sys, "argv", ["runner", *arguments])
+        try:
+            with pytest.raises(SystemExit) as ended:
+                cli.main()
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+        out, err = capsys.readouterr()
+        return Ended(int(ended.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Nothing answers at the engine's address."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/dead.sock")
+    yield
+    with warnings.catch_warnings():  # the SDK leaves the socket of a failed attempt to the collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+# --- help
+
+
+@pytest.mark.parametrize("verb", [*VERBS, *IMAGE_VERBS], ids=" ".join)
+def test_the_help_of_each_verb_shows_an_example_of_that_verb(command: CliRunner, verb: tuple[str, ...]) -> None:
+    shown = command.invoke(cli.app, [*verb, "--help"])
+    assert shown.exit_code == 0
+    assert f"Example: runner {' '.join(verb)}" in " ".join(shown.output.split())
+
+
+def test_the_list_of_verbs_is_whole(command: CliRunner) -> None:
+    shown = command.invoke(cli.app, ["--help"]).output
+    assert all(verb in shown for verb in ("run", "tools", "ps", "gc", "doctor", "version", "image"))
+
+
+def test_without_a_verb_the_help_is_shown_and_it_is_a_usage_error(command: CliRunner) -> None:
+    shown = command.invoke(cli.app, [])
+    assert shown.exit_code == ExitCode.USAGE and "Usage" in shown.output
+
+
+# --- mistakes: exit 2, nothing started
+
+
+REPO, CALLS = ("--repo", "{folder}"), ("--calls", "{folder}/calls.jsonl")
+MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
+    "a misspelt key of the policy": ((*REPO, *CALLS, "--policy", "{folder}/misspelt.yml"), "writeAllow"),
+    "a policy that is not there": ((*REPO, *CALLS, "--policy", "{folder}/absent.yml"), "absent.yml"),
+    "a preset that is not there": ((*REPO, *CALLS, "--policy", "defualt"), "default"),
+    "a calls file that is not there": ((*REPO, "--calls", "{folder}/absent.jsonl"), "absent.jsonl"),
+    "a folder as calls file": ((*REPO, "--calls", "{folder}"), "cannot be read"),
+    "a spec that is not there": ((*REPO, *CALLS, "--spec", "{folder}/absent.yml"), "absent.yml"),
+    "a spec with an unknown tool": ((*REPO, *CALLS, "--spec", "{folder}/tools.yml"), "workspace.reed_file"),
+    "a spec with an unknown key": ((*REPO, *CALLS, "--spec", "{folder}/misspelt.yml"), "writeAlow"),
+    "no repository": (CALLS, "--repo"),
+    "no repository in the spec either": ((*CALLS, "--spec", "{folder}/bare.yml"), "--repo"),
+    "an out folder that is a file": ((*REPO, *CALLS, "--out", "{folder}/calls.jsonl"), "--out"),
+    "no calls": (REPO, "--calls"),
+    "an unknown option": ((*REPO, *CALLS, "--polcy", "default"), "--polcy"),
+}
+
+
+@pytest.mark.usefixtures("no_engine")
+@pytest.mark.parametrize(("arguments", "named"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_mistake_is_named_exits_2_and_starts_nothing(
+    runner: Any, tmp_path: Path, arguments: tuple[str, ...], named: str
+) -> None:
+    (tmp_path / "calls.jsonl").write_text("")
+    (tmp_path / "misspelt.yml").write_text("writeAlow: [src/**]\n")
+    (tmp_path / "tools.yml").write_text("tools: [workspace.reed_file]\n")
+    (tmp_path / "bare.yml").write_text("ref: main\n")
+    ended = runner("run", *(argument.format(folder=tmp_path) for argument in arguments))
+    assert (ended.code, ended.out) == (ExitCode.USAGE, "")
+    assert named in ended.err and "Traceback" not in ended.err
+    assert begun_runs(tmp_path) == []
+
+
+@pytest.mark.parametrize("arguments", [("frobnicate",), ("ps", "-o", "xml"), ("tools", "--format", "yaml")])
+def test_a_word_that_the_program_does_not_know_is_a_usage_error(runner: Any, arguments: tuple[str, ...]) -> None:
+    ended = runner(*arguments)
+    assert ended.code == ExitCode.USAGE and arguments[-1] in ended.err
+
+
+@pytest.mark.usefixtures("no_engine")
+def test_a_state_folder_that_cannot_be_used_is_a_usage_error(
+    runner: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("RUNNER_STATE_DIR", str(tmp_path / "file" / "state"))
+    ended = runner("ps")
+    assert ended.code == ExitCode.USAGE and "RUNNER_STATE_DIR" in ended.err
+
+
+# --- no engine: exit 3
+
+
+@pytest.mark.usefixtures("no_engine")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the SDK's socket of a failed attempt
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ps",),
+        ("ps", "-o", "json"),
+        ("gc",),
+        ("gc", "--dry-run"),
+        ("run", "--repo", ".", "--calls", os.devnull),
+        ("image", "ls"),
+    ],
+    ids=" ".join,
+)
+def test_an_engine_that_is_down_exits_3_with_one_line_that_names_the_mend(
+    runner: Any, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    ended = runner(*arguments)
+    assert (ended.code, ended.out) == (ExitCode.ENGINE, "")
+    assert len(ended.err.splitlines()) == 1 and ended.err.startswith("runner: ") and "make engine" in ended.err
+    assert begun_runs(tmp_path) == []
+
+
+# --- what needs no engine
+
+
+def test_the_version_is_printed(runner: Any) -> None:
+    ended = runner("version")
+    assert (ended.code, ended.out, ended.err) == (0, f"runner {__version__}\n", "")
+
+
+@pytest.mark.parametrize("form", ["json", "openai", "anthropic", "mcp"])
+def test_tools_for_programs_are_one_line_of_json(runner: Any, form: str) -> None:
+    ended = runner("tools", "--format", form)
+    assert (ended.code, ended.out.count("\n")) == (0, 1)
+    assert json.loads(ended.out) == tool_schemas(ToolFormat(form))
+
+
+def test_tools_for_people_are_a_table_or_the_reference_page(runner: Any) -> None:
+    table = runner("tools").out
+    assert all(name in table for name in TOOLS) and "startLine?" in table and "\x1b" not in table
+    assert runner("tools", "--format", "markdown").out == markdown_page()
+
+
+# --- with an engine that answers
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Daemon]:
+    """An engine that holds one object of another controller, long over its deadline, and one that is still young."""
+    with daemon(tmp_path) as made:
+        monkeypatch.setenv("DOCKER_HOST", made.environment["DOCKER_HOST"])
+        old = {"runner.run": "r-old", "runner.controller": "other", "runner.deadline": "1000"}
+        young = {"runner.run": "r-young", "runner.controller": "other", "runner.deadline": "99999999999"}
+        made.answer(
+            "GET /containers/json",
+            (200, [container("c1", "exited\x1b[2J", old), container("c2", "running", young)]),
+        )
+        made.answer("GET /volumes", (200, {"Volumes": []}))
+        made.answer("GET /networks", (200, []))
+        made.answer("DELETE /containers/c1", (204, None))
+        yield made
+
+
+def container(identity: str, status: str, labels: dict[str, str]) -> dict[str, Any]:
+    return {"Id": identity, "Names": [f"/runner-{identity}"], "State": status, "Labels": labels}
+
+
+@pytest.mark.usefixtures("engine")
+def test_ps_lists_what_is_there_and_says_what_is_an_orphan(runner: Any) -> None:
+    rows = json.loads(runner("ps", "-o", "json").out)
+    assert [(row["run"], row["orphan"]) for row in rows] == [("r-old", True), ("r-young", False)]
+    assert rows[0]["deadline"] == "1970-01-01T00:16:40+00:00"
+    assert [json.loads(line) for line in runner("ps", "-o", "jsonl").out.splitlines()] == rows
+    table = runner("ps").out
+    assert "\x1b" not in table and "\\x1b[2J" in table
+
+
+def test_gc_removes_orphans_alone_and_a_dry_run_removes_nothing(runner: Any, engine: Daemon) -> None:
+    dry = runner("gc", "--dry-run", "-o", "json")
+    assert [row["run"] for row in json.loads(dry.out)] == ["r-old"]
+    assert not any(request.startswith("DELETE") for request in engine.asked)
+    assert [row["run"] for row in json.loads(runner("gc", "-o", "json").out)] == ["r-old"]
+    assert [request for request in engine.asked if request.startswith("DELETE")] == ["DELETE /containers/c1"]
+
+
+def test_gc_that_could_not_remove_one_says_which_and_exits_3(runner: Any, engine: Daemon) -> None:
+    engine.answer("DELETE /containers/c1", (500, {"message": "device busy"}))
+    ended = runner("gc", "-o", "json")
+    assert ended.code == ExitCode.ENGINE and "runner-c1" in ended.err and json.loads(ended.out) == []
+
+
+def test_an_image_that_is_not_there_exits_3_and_leaves_a_record_of_the_failed_run(
+    runner: Any, engine: Daemon, tmp_path: Path
+) -> None:
+    ended = runner("run", "--repo", str(tmp_path), "--calls", os.devnull)
+    assert ended.code == ExitCode.ENGINE and "make image" in ended.err
+    (run,) = begun_runs(tmp_path)
+    report = json.loads((run / "report.json").read_text())
+    assert (report["status"], report["exit_code"], report["ended"]["code"]) == ("failed", 3, "image_missing")
+    assert not any(request.startswith("POST") for request in engine.asked)
+
+
+# --- signals
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_program_with_130(tmp_path: Path, number: signal.Signals) -> None:
+    path = tmp_path / "silent.sock"
+    with socket.socket(socket.AF_UNIX) as listening, contextlib.ExitStack() as stack:
+        listening.bind(str(path))
+        listening.listen()
+        program = stack.enter_context(
+            subprocess.Popen(
+                [sys.executable, "-m", "runner.doors.cli", "ps"],
+                env={**os.environ, "DOCKER_HOST": f"unix://{path}"},
+                stderr=subprocess.PIPE,
+            )
+        )
+        asking, _ = listening.accept()  # it waits for the engine's answer now
+        with asking:
+            assert asking.recv(1) == b"G"
+            program.send_signal(number)
+            assert program.wait(timeout=60) == ExitCode.INTERRUPTED
+        assert program.stderr is not None and b"Traceback" not in program.stderr.read()

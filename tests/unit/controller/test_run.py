@@ -1,0 +1,277 @@
+"""The life of a run over an engine in memory and a real repository: whatever happened, nothing is left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.audit.log import verify_chain
+from runner.controller.host import Host
+from runner.controller.records import StateFolder
+from runner.controller.run import Run, open_run
+from runner.controller.spec import RunRequest
+from runner.engine.contract import SandboxInfo
+from runner.engine.fake import GOOD_GUEST, FakeCall, FakeEngine, FakeOutcome, FakeSandbox
+from runner.model.errors import (
+    EngineUnavailable,
+    ExitCode,
+    PostureFailed,
+    RepositoryUnavailable,
+    RunLimitReached,
+    RunnerError,
+)
+from runner.policy.load import LoadedPolicy, policy_digest
+from runner.tools.registry import TOOLS
+from tests.support.clocks import ManualClock
+from tests.support.fake_run import FILES, code_of
+from tests.support.policies import P0, policy
+from tests.support.repos import Commit, bare_repository
+
+TREE = "c" * 40
+
+
+def git(call: FakeCall) -> FakeOutcome:
+    """As much of git as a run asks for that neither commits nor pushes."""
+    if "write-tree" in call.argv:
+        return FakeOutcome(stdout=TREE.encode() + b"\n")
+    if "config" in call.argv:
+        return FakeOutcome(exit=1)
+    if "diff" in call.argv:
+        return FakeOutcome(stdout=b"src/n.txt\0" if "--name-only" in call.argv else b"diff --git\n")
+    return FakeOutcome()
+
+
+def fill(sandbox: FakeSandbox) -> None:
+    """The clone, which scripted programs do not make."""
+    for path, data in FILES.items():
+        sandbox.tree.put_file(path, data)
+
+
+class Bench:
+    """A host in memory, a repository on disk, and what a run left of itself."""
+
+    def __init__(self, folder: Path, engine: FakeEngine | None = None) -> None:
+        programs: dict[str, Callable[[FakeCall], FakeOutcome]] = {"git": git}
+        programs |= {name: lambda _call: FakeOutcome() for name in ("dd", "rm", "node", "tee", "python3", "cp")}
+        self.engine = engine or FakeEngine()
+        self.engine.programs, self.engine.prepare = programs, fill
+        self.clock = ManualClock()
+        self.state = StateFolder(folder / "state")
+        self.repository = bare_repository(
+            folder / "r.git", [Commit({path: data for path, data in FILES.items() if ".git/" not in path})]
+        )
+        self.out = folder / "out"
+        self.out.mkdir()
+        self.said: list[str] = []
+        self.host = Host(
+            engine=self.engine,
+            state=self.state,
+            image="fake:latest",
+            ca_file=None,
+            npm_registry=None,
+            secrets={},
+            monotonic=self.clock,
+            unix=self.clock,
+        )
+
+    def open(self, tools: frozenset[str] | None = None, **keys: object) -> Any:
+        made = policy(**{**P0, "setup": "off", **keys})
+        loaded = LoadedPolicy(made, "p0.yml", policy_digest(made))
+        declared = frozenset(TOOLS) if tools is None else tools
+        request = RunRequest(str(self.repository), None, loaded, declared, self.out)
+        return open_run(self.host, request, self.said.append)
+
+    def report(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.out / "report.json").read_text())
+        return loaded
+
+    def events(self) -> list[dict[str, Any]]:
+        lines = (self.out / "audit.jsonl").read_bytes().splitlines(keepends=True)
+        assert verify_chain(lines) == self.report()["audit"]["lines"]
+        return [json.loads(line) for line in lines]
+
+    def proved_gone(self) -> None:
+        """Nothing is left in the engine, the record is released, and the report says so."""
+        assert self.engine.objects() == []
+        assert [box.removed for box in self.engine.sandboxes.values()] == [True] * len(self.engine.sandboxes)
+        (folder,) = (self.state.path / "runs").iterdir()
+        assert not self.state.alive(folder.name)
+        assert self.report()["teardown"] == {"verified": True, "leftovers": []}
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def write(run: Run, path: str = "src/n.txt") -> str | None:
+    return code_of(run.call("workspace.write_file", {"path": path, "content": "x"}))
+
+
+def test_a_run_that_completes_leaves_a_report_a_log_a_patch_and_nothing_else(bench: Bench) -> None:
+    with bench.open() as run:
+        assert [write(run), write(run, "README.md")] == [None, "workspace_write_not_allowed"]
+        run.completed()
+    bench.proved_gone()
+    report = bench.report()
+    assert (report["status"], report["exit_code"], report["ended"]) == ("completed", 0, None)
+    assert report["calls"] == {"calls": 2, "ok": 1, "refused": 1}
+    assert report["denials"][0]["code"] == "workspace_write_not_allowed"
+    assert report["changes"]["files"] == ["src/n.txt"] and (bench.out / "changes.patch").read_bytes() == b"diff --git\n"
+    assert all(check["active"] for check in report["posture"])
+    names = [event["event"] for event in bench.events()]
+    assert names[0] == "run.started" and names[-1] == "run.ended"
+    assert names.index("posture") < names.index("call.started")
+
+
+def test_the_intent_is_on_disk_and_the_run_alive_while_it_is_open(bench: Bench) -> None:
+    with bench.open():
+        ((run_id, intent),) = bench.state.runs()
+        assert bench.state.alive(run_id) and intent["repository"] == str(bench.repository)
+        (found,) = bench.engine.objects()
+        assert (found.run_id, found.controller_id) == (run_id, bench.state.controller_id)
+
+
+def test_what_a_crashed_run_left_is_swept_by_the_next_one(bench: Bench) -> None:
+    crashed = bench.open()
+    crashed.__enter__()
+    ((run_id, _),) = bench.state.runs()
+    bench.state.alive = lambda asked: asked != run_id  # type: ignore[method-assign, assignment]  # its controller died
+    with bench.open():
+        assert [found.run_id == run_id for found in bench.engine.objects()] == [False]
+    assert any("crashed" in line for line in bench.said)
+    crashed.gen.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "status"),
+    [
+        (RunLimitReached("the limit"), ExitCode.LIMIT, "failed"),
+        (KeyboardInterrupt(), ExitCode.INTERRUPTED, "interrupted"),
+        (ValueError("a bug of a door's"), ExitCode.BUG, "failed"),
+        (BrokenPipeError(), ExitCode.BUG, "failed"),
+    ],
+)
+def test_whatever_ends_the_block_the_run_is_torn_down_and_reported(
+    bench: Bench, error: BaseException, code: ExitCode, status: str
+) -> None:
+    with pytest.raises(type(error)), bench.open() as run:
+        write(run)
+        raise error
+    bench.proved_gone()
+    assert (bench.report()["status"], bench.report()["exit_code"]) == (status, int(code))
+    assert bench.events()[-1]["data"]["exit_code"] == int(code)
+
+
+def test_a_caller_that_just_stops_has_not_completed_the_run(bench: Bench) -> None:
+    with bench.open() as run:
+        write(run)
+    assert bench.report()["status"] == "failed"
+
+
+def test_a_lost_workspace_is_reported_as_lost_and_the_record_is_whole(bench: Bench) -> None:
+    with bench.open() as run:
+        bench.engine.sandboxes["fake-1"].lose()
+        assert write(run) == "run_ended"
+        run.completed()
+        assert run.exit_code is ExitCode.LIMIT and "ended" in run.ended_because
+    bench.proved_gone()
+    assert (bench.report()["status"], bench.report()["ended"]["code"]) == ("lost", "run_ended")
+
+
+def test_a_run_over_its_time_answers_so_and_exits_as_limited(bench: Bench) -> None:
+    with bench.open(limits={"runSeconds": 5}) as run:
+        bench.clock.advance(5)
+        assert write(run) == "run_limit_exceeded"
+        assert run.exit_code is ExitCode.LIMIT
+    bench.proved_gone()
+
+
+def test_a_control_that_is_not_active_ends_the_run_before_the_clone_is_made(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FakeEngine(guest=replace(GOOD_GUEST, no_new_privileges=False)))
+    with pytest.raises(PostureFailed), bench.open():
+        pass
+    bench.proved_gone()
+    assert bench.engine.sandboxes["fake-1"].spawned == []
+    assert bench.report()["exit_code"] == ExitCode.POSTURE
+    assert [check["control"] for check in bench.report()["posture"] if not check["active"]] == ["no-new-privileges"]
+
+
+@pytest.mark.parametrize("missing", ["image", "repository"])
+def test_what_is_missing_before_the_start_starts_nothing(bench: Bench, missing: str) -> None:
+    if missing == "image":
+        bench.engine.images = {}
+    else:
+        bench.repository = bench.repository / "absent"
+    error = EngineUnavailable if missing == "image" else RepositoryUnavailable
+    with pytest.raises(error), bench.open():
+        pass
+    assert bench.engine.sandboxes == {}
+    bench.proved_gone()
+    assert bench.report()["exit_code"] == error.exit_code
+
+
+def test_a_clone_that_cannot_be_made_ends_the_run_with_its_reason(bench: Bench) -> None:
+    bench.engine.programs = {**bench.engine.programs, "dd": lambda _call: FakeOutcome(1, stderr=b"No space left\n")}
+    with pytest.raises(RepositoryUnavailable) as refused, bench.open():
+        pass
+    assert refused.value.code == "clone_failed" and "No space left" in refused.value.message
+    bench.proved_gone()
+
+
+@pytest.mark.parametrize(
+    ("argv", "code"),
+    [(["node", "setup.js"], "setup_failed"), (["git", "push"], "git_push_via_run_command")],
+)
+def test_a_set_up_that_fails_or_is_refused_ends_the_run(bench: Bench, argv: list[str], code: str) -> None:
+    bench.engine.programs = {**bench.engine.programs, "node": lambda _call: FakeOutcome(3, stderr=b"broken\n")}
+    with pytest.raises(RepositoryUnavailable) as refused, bench.open(setup=[argv]):
+        pass
+    assert refused.value.code == code
+    bench.proved_gone()
+
+
+def test_a_task_without_tools_gets_neither_clone_nor_container(bench: Bench) -> None:
+    bench.engine.down = True  # it is not even asked
+    with bench.open(tools=frozenset()) as run:
+        assert write(run) == "tool_not_declared"
+        run.completed()
+    assert bench.engine.sandboxes == {} and bench.report()["status"] == "completed"
+
+
+def test_a_tool_that_is_not_declared_is_refused_and_an_unknown_one_is_unknown(bench: Bench) -> None:
+    with bench.open(tools=frozenset({"workspace.read_file"})) as run:
+        assert write(run) == "tool_not_declared"
+        assert code_of(run.call("workspace.nonsense", {})) == "unknown_tool"
+        assert code_of(run.call("workspace.read_file", {"path": "README.md"})) is None
+        assert bench.engine.sandboxes["fake-1"].tree.node("src/n.txt") is None
+
+
+@pytest.mark.parametrize("name", ["\ud800", "caf\udce9", "\x1b[2J", "é" * 300])
+def test_no_name_of_a_tool_spoils_the_report(bench: Bench, name: str) -> None:
+    with bench.open() as run:
+        assert code_of(run.call(name, {})) == "unknown_tool"
+        run.completed()
+    bench.proved_gone()
+    assert bench.report()["denials"][0]["tool"] == name[:100]
+
+
+def test_a_container_that_cannot_be_removed_is_named_and_the_run_does_not_count_as_completed(tmp_path: Path) -> None:
+    class Stuck(FakeEngine):
+        def objects(self) -> list[SandboxInfo]:
+            return list(self._infos.values())
+
+        def remove(self, info: SandboxInfo) -> None:
+            raise EngineUnavailable("it is stuck")
+
+    bench = Bench(tmp_path, Stuck())
+    with bench.open() as run:
+        run.completed()
+    assert isinstance(run.ended, RunnerError) and run.exit_code is ExitCode.BUG
+    assert bench.report()["teardown"]["verified"] is False and bench.report()["teardown"]["leftovers"]
+    assert bench.report()["status"] == "failed"

@@ -1,0 +1,319 @@
+"""The Docker adapter against a daemon that answers as told: no error of Docker's gets out, and nothing is left."""
+
+from __future__ import annotations
+
+import gc
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.engine.contract import SandboxInfo, SandboxLimits, SandboxSpec
+from runner.engine.docker_engine import DockerEngine, engine_errors
+from runner.engine.docker_sandbox import _posture
+from runner.model.errors import EngineUnavailable, ExitCode, SandboxLost
+from tests.support.docker_daemon import Daemon, daemon
+
+LIMITS = SandboxLimits(60, 64, 1.0, 16, 64, 1, 100, 1)
+SPEC = SandboxSpec("run1", "ctrl1", "sha256:feed", LIMITS, 1000)
+BOX = SandboxInfo("c0ffee", "container", "run1", "ctrl1", 1000, "running", "runner-run1")
+FAILED = (500, {"message": "the disk is broken"})
+GONE = (404, {"message": "no such container"})
+
+
+@pytest.fixture
+def there(tmp_path: Path) -> Iterator[Daemon]:
+    with daemon(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def engine(there: Daemon) -> Iterator[DockerEngine]:
+    made = DockerEngine(there.environment)
+    yield made
+    made.close()
+
+
+def refused_connection(host: str) -> EngineUnavailable:
+    """Why an engine at that address is not there. The SDK leaves the socket of a failed attempt to the collector."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        with pytest.raises(EngineUnavailable) as refused:
+            DockerEngine({"DOCKER_HOST": host}).info()
+        error = refused.value
+        error.__cause__ = error.__context__ = error.__traceback__ = None
+        del refused
+        gc.collect()
+    return error
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "unix:///nonexistent/engine.sock",
+        "tcp://127.0.0.1:1",
+        "tcp://127.0.0.1:port",
+        "tcp://127.0.0.1:999999",
+        "tcp://",
+        "nonsense://x",
+        "ssh://nobody@127.0.0.1:1",
+    ],
+)
+def test_an_engine_that_is_not_there_is_unavailable_in_words_that_name_the_mend(host: str) -> None:
+    error = refused_connection(host)
+    assert error.exit_code is ExitCode.ENGINE and error.code == "engine_unavailable"
+    assert "make engine" in error.hint and "\n" not in error.message
+
+
+def test_what_answers_nothing_is_said_so_without_the_names_of_python_classes(tmp_path: Path) -> None:
+    for host in (f"unix://{tmp_path}/absent.sock", "tcp://127.0.0.1:1"):
+        error = refused_connection(host)
+        assert "nothing answers at its address" in error.message and "Error" not in error.message
+
+
+def test_what_answers_is_described_in_our_words(engine: DockerEngine) -> None:
+    info = engine.info()
+    assert (info.name, info.version, info.api_version) == ("docker", "20.10.24", "1.41")
+    assert (info.runtimes, info.seccomp) == (("other", "runc"), True)
+    assert (info.cgroup_version, info.storage) == ("2", "overlay2")
+
+
+def test_an_engine_that_says_little_is_described_without_a_guess_at_safety(there: Daemon, engine: DockerEngine) -> None:
+    there.answer("GET /info", (200, {"Runtimes": None, "SecurityOptions": None}))
+    assert (engine.info().runtimes, engine.info().seccomp) == ((), False)
+
+
+def test_an_image_that_is_not_there_has_a_code_of_its_own(there: Daemon, engine: DockerEngine) -> None:
+    with pytest.raises(EngineUnavailable) as missing:
+        engine.image("runner-workspace:dev")
+    assert missing.value.code == "image_missing" and "make image" in missing.value.hint
+    there.answer("GET /images/there:1/json", (200, {"Id": "sha256:1", "Size": 5, "Config": {"Labels": {"a": "b"}}}))
+    there.answer("GET /images/bare:1/json", (200, {"Id": "sha256:2", "Config": None}))
+    found, bare = engine.image("there:1"), engine.image("bare:1")
+    assert (found.id, dict(found.labels), found.size_bytes) == ("sha256:1", {"a": "b"}, 5)
+    assert (bare.id, dict(bare.labels), bare.size_bytes) == ("sha256:2", {}, 0)
+
+
+FAILING: dict[str, tuple[str, Callable[[DockerEngine], Any]]] = {
+    "info": ("GET /info", lambda engine: engine.info()),
+    "image": ("GET /images/x/json", lambda engine: engine.image("x")),
+    "objects": ("GET /containers/json", lambda engine: engine.objects()),
+    "remove": ("DELETE /containers/c0ffee", lambda engine: engine.remove(BOX)),
+    "start": ("POST /containers/create", lambda engine: engine.start(SPEC)),
+}
+
+
+@pytest.mark.parametrize("what", list(FAILING))
+def test_a_failure_of_the_engine_is_ours_whatever_was_being_done(
+    there: Daemon, engine: DockerEngine, what: str
+) -> None:
+    request, act = FAILING[what]
+    there.answer(request, FAILED)
+    with pytest.raises(EngineUnavailable) as refused:
+        act(engine)
+    assert "the disk is broken" in refused.value.message
+
+
+# --- starting
+
+
+def startable(there: Daemon) -> None:
+    there.answer("POST /containers/create", (201, {"Id": "c0ffee", "Warnings": []}))
+    there.answer("POST /containers/c0ffee/start", (204, None))
+    there.answer("POST /containers/c0ffee/exec", (201, {"Id": "e1"}))
+    there.answer("DELETE /containers/c0ffee", (204, None))
+
+
+def test_a_runtime_that_the_engine_lacks_is_refused_before_anything_is_made(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    with pytest.raises(EngineUnavailable) as refused:
+        engine.start(replace(SPEC, runtime="runsc"))
+    assert refused.value.code == "runtime_missing" and "runc" in refused.value.hint
+    assert not any(request.startswith("POST") for request in there.asked)
+
+
+@pytest.mark.parametrize(
+    ("request_failing", "answer", "error"),
+    [
+        ("POST /containers/c0ffee/start", FAILED, EngineUnavailable),
+        ("POST /containers/c0ffee/exec", FAILED, EngineUnavailable),
+        ("POST /exec/e1/start", FAILED, EngineUnavailable),
+        ("POST /exec/e1/start", (101, b""), SandboxLost),  # the helper ends at once
+        ("POST /exec/e1/start", (101, b"\x09garbage!"), SandboxLost),
+    ],
+)
+def test_whatever_fails_after_the_container_was_made_it_is_removed_again(
+    there: Daemon, engine: DockerEngine, request_failing: str, answer: tuple[int, Any], error: type[Exception]
+) -> None:
+    startable(there)
+    there.answer(request_failing, answer)
+    with pytest.raises(error):
+        engine.start(SPEC)
+    assert there.asked[-2:] == ["DELETE /containers/c0ffee", "GET /containers/c0ffee/json"]
+    gc.collect()
+
+
+def test_what_is_asked_for_is_the_plan_with_no_environment_and_no_network(there: Daemon, engine: DockerEngine) -> None:
+    startable(there)
+    there.answer("POST /containers/c0ffee/start", FAILED)
+    with pytest.raises(EngineUnavailable):
+        engine.start(SPEC)
+    body = there.bodies["POST /containers/create"]
+    assert (body["Image"], body["User"], body["NetworkDisabled"]) == ("sha256:feed", "900:900", True)
+    assert body["Cmd"] == ["/opt/runner/keeper.sh", "120"]  # a minute more than the run
+    assert not body.get("Env") and body["Labels"]["runner.run"] == "run1"
+    host = body["HostConfig"]
+    assert (host["CapDrop"], host["ReadonlyRootfs"], host["NetworkMode"]) == (["ALL"], True, "none")
+    assert (host["Memory"], host["MemorySwap"], host["PidsLimit"]) == (65 << 20, 65 << 20, 16)
+    assert host["SecurityOpt"] == ["no-new-privileges"] and host["LogConfig"]["Type"] == "none"
+    assert host["AutoRemove"] and host["Init"] and not host.get("Privileged") and not host.get("Binds")
+
+
+# --- removing
+
+
+def test_a_removal_is_believed_only_when_the_engine_no_longer_knows_the_container(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    there.answer("DELETE /containers/c0ffee", (204, None))
+    there.answer("GET /containers/c0ffee/json", (200, {"Id": "c0ffee"}), (200, {"Id": "c0ffee"}), GONE)
+    engine.remove(BOX)
+    assert there.asked.count("GET /containers/c0ffee/json") == 3
+
+
+def test_one_that_is_being_removed_already_is_waited_for_and_one_that_is_gone_is_gone(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    there.answer("DELETE /containers/c0ffee", (409, {"message": "removal is in progress"}), GONE)
+    there.answer("GET /containers/c0ffee/json", (200, {"Id": "c0ffee"}))
+    engine.remove(BOX)
+    engine.remove(BOX)
+    assert there.asked.count("DELETE /containers/c0ffee") == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "request_made"), [("volume", "DELETE /volumes/v1"), ("network", "DELETE /networks/v1")]
+)
+def test_volumes_and_networks_are_removed_and_gone_ones_are_no_error(
+    there: Daemon, engine: DockerEngine, kind: str, request_made: str
+) -> None:
+    engine.remove(SandboxInfo("v1", kind, "run1", "ctrl1", 0, "present", "v1"))
+    assert there.asked[-1] == request_made
+
+
+# --- listing
+
+
+def listing(there: Daemon, *containers: dict[str, Any]) -> None:
+    there.answer("GET /containers/json", (200, list(containers)))
+    there.answer("GET /volumes", (200, {"Volumes": None}))
+    there.answer("GET /networks", (200, []))
+
+
+def test_everything_with_our_label_is_listed_in_our_words(there: Daemon, engine: DockerEngine) -> None:
+    labels = {"runner.run": "run1", "runner.controller": "ctrl1", "runner.deadline": "1000"}
+    listing(there, {"Id": "c0ffee", "Names": ["/runner-run1"], "State": "running", "Labels": labels})
+    there.answer("GET /volumes", (200, {"Volumes": [{"Name": "v1", "Labels": labels}]}))
+    there.answer("GET /networks", (200, [{"Id": "n1", "Name": "net", "Labels": None}]))
+    assert engine.objects() == [
+        BOX,
+        SandboxInfo("v1", "volume", "run1", "ctrl1", 1000, "present", "v1"),
+        SandboxInfo("n1", "network", "", "", 0, "present", "net"),
+    ]
+
+
+@pytest.mark.parametrize("deadline", ["", "soon", "-5", "1e9", "²", "٣", "9" * 30, "9" * 5000])
+def test_a_deadline_that_is_no_time_is_none(there: Daemon, engine: DockerEngine, deadline: str) -> None:
+    labels = {"runner.run": "r", "runner.controller": "x", "runner.deadline": deadline}
+    listing(there, {"Id": "c0ffee", "Names": ["/n"], "State": None, "Labels": labels})
+    (found,) = engine.objects()
+    assert (found.deadline_unix, found.state) == (0, "")
+
+
+def test_a_container_without_a_name_is_listed_all_the_same(there: Daemon, engine: DockerEngine) -> None:
+    listing(there, {"Id": "c0ffee", "Names": [], "State": "dead", "Labels": {"runner.run": "r"}})
+    assert [found.id for found in engine.objects()] == ["c0ffee"]
+
+
+# --- errors and posture
+
+
+@pytest.mark.parametrize("error", [OSError("boom"), ConnectionResetError(), TimeoutError("slow"), ValueError("port")])
+def test_errors_of_sockets_and_sdk_become_ours_with_one_line(error: Exception) -> None:
+    with pytest.raises(EngineUnavailable) as refused, engine_errors("doing it"):
+        raise error
+    assert "doing it" in refused.value.message and len(refused.value.message.splitlines()) == 1
+
+
+def test_our_own_errors_and_bugs_pass_as_they_are() -> None:
+    for error in (SandboxLost("gone"), KeyError("bug"), KeyboardInterrupt()):
+        with pytest.raises(type(error)), engine_errors("doing it"):
+            raise error
+
+
+HOST_CONFIG: dict[str, Any] = {
+    "Privileged": False,
+    "CapDrop": ["ALL"],
+    "CapAdd": None,
+    "SecurityOpt": ["no-new-privileges"],
+    "ReadonlyRootfs": True,
+    "NetworkMode": "none",
+    "Binds": None,
+    "LogConfig": {"Type": "none", "Config": {}},
+    "Init": True,
+    "Memory": 5,
+    "MemorySwap": 5,
+    "PidsLimit": 16,
+    "NanoCpus": 7,
+    "Runtime": "runc",
+}
+
+
+def seen(mounts: list[dict[str, Any]] | None = None, **changes: Any) -> Any:
+    return _posture({**HOST_CONFIG, **changes}, {"User": "900:900"}, mounts or [])
+
+
+def test_the_posture_of_a_good_container() -> None:
+    good = seen([{"Type": "tmpfs", "Source": "", "Destination": "/workspace"}])
+    assert (good.privileged, good.capabilities_dropped_all, good.capabilities_added) == (False, True, ())
+    assert (good.no_new_privileges, good.seccomp_unconfined, good.root_read_only) == (True, False, True)
+    assert (good.network_none, good.binds, good.log_driver, good.user) == (True, (), "none", "900:900")
+    assert (good.init, good.memory_bytes, good.memory_swap_bytes) == (True, 5, 5)
+    assert (good.pids_limit, good.nano_cpus, good.runtime) == (16, 7, "runc")
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "value"),
+    [
+        ({"Privileged": True}, "privileged", True),
+        ({"CapDrop": None}, "capabilities_dropped_all", False),
+        ({"CapDrop": ["NET_RAW"]}, "capabilities_dropped_all", False),
+        ({"CapAdd": ["SYS_ADMIN"]}, "capabilities_added", ("SYS_ADMIN",)),
+        ({"SecurityOpt": None}, "no_new_privileges", False),
+        ({"SecurityOpt": ["no-new-privileges=false"]}, "no_new_privileges", False),
+        ({"SecurityOpt": ["no-new-privileges:false"]}, "no_new_privileges", False),
+        ({"SecurityOpt": ["no-new-privileges=true"]}, "no_new_privileges", True),
+        ({"SecurityOpt": ["seccomp=unconfined"]}, "seccomp_unconfined", True),
+        ({"SecurityOpt": ["seccomp:unconfined"]}, "seccomp_unconfined", True),
+        ({"ReadonlyRootfs": False}, "root_read_only", False),
+        ({"NetworkMode": "bridge"}, "network_none", False),
+        ({"Binds": ["/:/host"]}, "binds", ("/:/host",)),
+        ({"LogConfig": None}, "log_driver", ""),
+        ({"Init": None}, "init", False),
+        ({"PidsLimit": None}, "pids_limit", 0),
+        ({"Memory": None}, "memory_bytes", 0),
+    ],
+)
+def test_a_control_that_the_engine_did_not_set_is_seen_missing(
+    changes: dict[str, Any], field: str, value: object
+) -> None:
+    assert getattr(seen(**changes), field) == value
+
+
+@pytest.mark.parametrize("kind", ["bind", "volume", "npipe"])
+def test_a_mount_of_any_kind_but_tmpfs_is_seen(kind: str) -> None:
+    assert seen([{"Type": kind, "Source": "/var/lib", "Destination": "/data"}]).binds == ("/var/lib:/data",)
