@@ -74,7 +74,9 @@ RACY_HASH_MAX_BYTES = 16 * 1024 * 1024  # content read again per scan for that r
 CLOCK_STEP_NS = 10_000_000  # the wall clock was set; less than RACY_NS, and more than two readings are apart
 FIND_PROGRAM = b"/usr/bin/find"
 FIND_SECONDS = 8.0  # leaves the host's 30 s room for a full walk
-FINDS_MAX = 4  # at once; one spends 1.5 us per entry, all of it in the kernel
+FINDS_MAX = 4  # at once; one spends 1.8 us per entry, most of it in the kernel
+FIND_MIN_ENTRIES = 1000  # in a smaller tree, listing every folder (3.5 us per entry) is over before a program runs
+DIVIDE_MIN_ENTRIES = 10_000  # in a smaller tree, a second program takes longer to start than it saves
 PATH_MAX_BYTES = 4096  # the kernel's own
 NAME_MAX_BYTES = 255
 DEPTH_MAX = 256  # folders deep; one handle each while a path is resolved
@@ -1250,7 +1252,7 @@ class Scanner:
     file that was written, linked, renamed or given another mode, and for a folder whose names changed; so a folder that
     is not listed again has the names and the stamps that it had. A folder that is new at its place (another inode) is
     listed with everything below, for a rename leaves what is below as it was. Whenever `find` does not come to a
-    clean end, or the clock was set, everything is listed.
+    clean end, or the clock was set, or the tree is small, everything is listed.
 
     Not seen either way: a write through a shared mapping that was read first, where the file system keeps no account
     of it (a tmpfs does not).
@@ -1298,7 +1300,9 @@ class Scanner:
             gc.enable()
 
     def _list_changed(self, last: "Scanned") -> bool:
-        """What changed is listed. False when it could not be found; then nothing but a full walk helps."""
+        """What changed is listed. False when it could not be found, or not sooner than by listing everything."""
+        if last.count < FIND_MIN_ENTRIES:
+            return False
         self.old = self.new = last.index
         self.everything, self.count = False, last.count
         # The longest is listed first, so that none of them is listed after it was found to be gone.
@@ -1314,8 +1318,9 @@ class Scanner:
             if folder not in self.listed:
                 self.listed.add(folder)
                 self._folder(folder, folders)
-                self.truncated = self.truncated or self.batch.total > SCAN_MAX_BYTES
-                self.truncated = self.truncated or (self.everything and self.count > self.limit)
+                over = self.everything and self.count > self.limit
+                if over or self.batch.total > SCAN_MAX_BYTES:
+                    self.truncated = True
 
     def _folder(self, prefix: str, folders: list[str]) -> None:
         """The folder's names are in the new index. Folders below it that have to be listed are in `folders`."""
@@ -1433,7 +1438,7 @@ class Division:
 
     def __init__(self, index: Index, size: int) -> None:
         self.size = size
-        self.parts = min(len(os.sched_getaffinity(0)), FINDS_MAX)
+        self.parts = 1 if size < DIVIDE_MIN_ENTRIES else min(len(os.sched_getaffinity(0)), FINDS_MAX)
         self.weights = self._weigh(index)
         self.upper = {""}
         pending = [""] if self.parts > 1 else []

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from runner.controller.guest_git import GuestGit
+from runner.controller.originals import Originals, take_originals
 from runner.engine.contract import FileRefused, Sandbox, Scan
 from runner.gate.fetch import Fetched
 from runner.gate.host_git import HostGit
@@ -15,7 +16,7 @@ from runner.policy.changes import BaseTree
 from runner.policy.ledger import Ledger, LedgerDelta
 from runner.policy.writes import PathFacts, WriteRules, must_append
 
-__all__ = ["MAX_ENTRIES", "Baseline", "bring_up_to_date", "take_baseline"]
+__all__ = ["MAX_ENTRIES", "Baseline", "bring_up_to_date", "take_baseline", "whole_scan"]
 
 MAX_ENTRIES = 1_000_000
 """Paths in a workspace that a run keeps account of. Beyond it a run does not start."""
@@ -29,7 +30,8 @@ class Baseline:
     """Taken once, after set-up and before the first call.
 
     `base_tree` is the tree of the base commit, from the host's own mirror. `append_only` holds the content of each
-    append-only file as it stood in the workspace. `ledger` is the only part that moves on, with each scan.
+    append-only file as it stood in the workspace. `ledger` is the only part that moves on, with each scan. `originals`
+    is there where the policy takes back what commands write.
     """
 
     base_commit: str
@@ -39,15 +41,18 @@ class Baseline:
     ledger: Ledger
     base_tree: BaseTree
     append_only: Mapping[str, bytes]
+    originals: Originals | None = None
 
 
-def take_baseline(sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetched, rules: WriteRules) -> Baseline:
-    """The workspace as it stands now.
+def take_baseline(
+    sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetched, rules: WriteRules, *, revert: bool = False
+) -> Baseline:
+    """The workspace as it stands now; with `revert`, so that it can be put back.
 
     Raises:
         RunLimitReached: when it has more paths than can be kept account of.
     """
-    scan = _whole_scan(sandbox, "Check out less, or install less in set-up.")
+    scan = whole_scan(sandbox, "Check out less, or install less in set-up.")
     return Baseline(
         base_commit=fetched.base,
         branch=fetched.branch,
@@ -56,6 +61,7 @@ def take_baseline(sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetch
         ledger=Ledger(scan.entries),
         base_tree=BaseTree.of(_base_blobs(gate, fetched)),
         append_only=_append_only(sandbox, rules, scan.entries),
+        originals=take_originals(sandbox, git, gate, fetched, rules, scan.entries) if revert else None,
     )
 
 
@@ -66,11 +72,16 @@ def bring_up_to_date(sandbox: Sandbox, ledger: Ledger) -> LedgerDelta:
         RunLimitReached: when the tree has outgrown what can be kept account of. A scan that was cut short must not
             reach the ledger: what it left out would count as never made by the run.
     """
-    scan = _whole_scan(sandbox, "Make fewer files, or lower limits.workspaceInodes.")
+    scan = whole_scan(sandbox)
     return ledger.apply(scan.entries, scan.removed)
 
 
-def _whole_scan(sandbox: Sandbox, hint: str) -> Scan:
+def whole_scan(sandbox: Sandbox, hint: str = "Make fewer files, or lower limits.workspaceInodes.") -> Scan:
+    """What changed since the last scan, all of it.
+
+    Raises:
+        RunLimitReached: when the workspace has more paths than can be kept account of.
+    """
     scan = sandbox.scan(max_entries=MAX_ENTRIES)
     if scan.truncated:
         raise RunLimitReached(f"the workspace has more than {MAX_ENTRIES} paths", hint=hint)

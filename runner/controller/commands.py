@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from runner.controller.baseline import Baseline, bring_up_to_date
 from runner.controller.guest_git import GuestGit
+from runner.controller.revert import NOTHING_UNDONE, Undone, revert
 from runner.controller.tree_view import SandboxTree
 from runner.engine.contract import Sandbox, SpawnRequest, SpawnResult
 from runner.policy.answers import RecordingTree
-from runner.policy.argv import decide_argv
+from runner.policy.argv import judge_argv
 from runner.policy.argv_policy import argv_policy
 from runner.policy.argv_values import Tool
 from runner.policy.basis import Basis
-from runner.policy.globs import names_git
 from runner.policy.ledger import LedgerDelta
-from runner.policy.writes import WriteRules
+from runner.policy.writes import WriteRules, within_write_globs
 from runner.tools.workspace import CommandOutcome
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ def run(
     """
     tree = RecordingTree(SandboxTree(sandbox, baseline.ledger, git))
     door: Tool = "git" if tool == "git" else "run_command"
-    decision = decide_argv(argv, argv_policy(guards.policy, guards.rules, tree), tree, tool=door)
-    guards.on_decision(decision, Basis.of_argv(argv, door, tree.answers()))
-    decision.raise_if_denied()
+    verdict = judge_argv(argv, argv_policy(guards.policy, guards.rules, tree), tree, tool=door)
+    guards.on_decision(verdict.decision, Basis.of_argv(argv, door, tree.answers()))
+    verdict.decision.raise_if_denied()
     limits = guards.policy.limits
     seconds = min(float(limits.command_seconds), guards.remaining())
     result = sandbox.spawn(
         SpawnRequest(
-            argv=tuple(argv),
+            argv=verdict.argv,
             env=guards.environment,
             deadline_seconds=seconds,
             output_cap_bytes=limits.output_kib * 1024,
@@ -52,23 +52,20 @@ def run(
         )
     )
     outside = _outside(guards.rules, bring_up_to_date(sandbox, baseline.ledger))
-    return _outcome(result, limits.command_seconds, outside)
+    undone = NOTHING_UNDONE
+    if outside and baseline.originals is not None:
+        undone = revert(sandbox, baseline.ledger, baseline.originals, guards.rules, outside)
+        guards.on_revert(undone)
+    return _outcome(result, limits.command_seconds, outside, undone)
 
 
 def _outside(rules: WriteRules, delta: LedgerDelta) -> tuple[str, ...]:
     """The paths that the command created, changed or removed outside the write globs."""
     touched = sorted({*delta.created, *delta.changed, *delta.removed})
-    return tuple(path for path in touched if not _writable(rules, path))[:_MAX_REPORTED_WRITES]
+    return tuple(path for path in touched if not within_write_globs(rules, path))
 
 
-def _writable(rules: WriteRules, path: str) -> bool:
-    """Whether the path is within the write globs: writeAllow and rewriteAllow, less writeDeny."""
-    if names_git(path) or rules.deny.match(path) is not None:
-        return False
-    return rules.write.match(path) is not None or rules.rewrite.match(path) is not None
-
-
-def _outcome(result: SpawnResult, limit_seconds: float, outside: tuple[str, ...]) -> CommandOutcome:
+def _outcome(result: SpawnResult, limit_seconds: float, outside: tuple[str, ...], undone: Undone) -> CommandOutcome:
     return CommandOutcome(
         code=result.exit,
         stdout=result.stdout.decode("utf-8", "replace"),
@@ -78,5 +75,7 @@ def _outcome(result: SpawnResult, limit_seconds: float, outside: tuple[str, ...]
         timeout_secs=limit_seconds,
         duration_ms=round(result.duration_ms, 3),
         killed_by=None if result.killed_by is None else str(result.killed_by),
-        outside_writes=outside,
+        outside_writes=outside[:_MAX_REPORTED_WRITES],
+        reverted=undone.reverted[:_MAX_REPORTED_WRITES],
+        not_reverted=undone.not_reverted[:_MAX_REPORTED_WRITES],
     )

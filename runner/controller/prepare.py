@@ -24,15 +24,16 @@ from runner.controller.stopwatch import Stopwatch
 from runner.controller.workspace import GuardedWorkspace, Guards
 from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address, CodeHost, resolve_address
-from runner.gate.fetch import Fetched, fetch
+from runner.gate.fetch import Fetched, FetchLimits, fetch
 from runner.gate.host_git import HostGit
 from runner.policy.basis import OnDecision
 from runner.policy.document import Policy
 from runner.policy.writes import WriteRules
 
-__all__ = ["CLEAN_UP_SECONDS", "Prepared", "prepare"]
+__all__ = ["CLEAN_UP_SECONDS", "Prepared", "address_of", "prepare"]
 
 _REGISTRY_LABEL = "runner.npm-registry"
+_FETCH_SECONDS = 600.0
 CLEAN_UP_SECONDS = 120
 """How long after its run the deadline label gives the controller to finish its report."""
 
@@ -44,6 +45,7 @@ class Prepared:
         self,
         host: Host,
         request: RunRequest,
+        address: Address | None,
         record: RunRecord,
         audit: AuditLog,
         watch: Stopwatch,
@@ -53,6 +55,7 @@ class Prepared:
         self.deadline = deadline
         self.host = host
         self.request = request
+        self.address = address
         self.record = record
         self.audit = audit
         self.watch = watch
@@ -106,13 +109,20 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     set_up(run, fetched, certificates, roles)
     run.watch.start("baseline")
     rules = WriteRules.compile(policy)
-    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, rules)
+    undo = policy.command_writes == "revert"
+    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, rules, revert=undo)
     run.git = GuestGit(run.sandbox, base_environment, run.baseline.hooks_path, policy.limits.command_seconds)
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else {})
     door = PushDoor(run, gate, fetched, address, rules)
     guards = Guards(
-        policy, rules, environment, lambda decision, basis: run.on_decision(decision, basis), door.push, run.remaining
+        policy,
+        rules,
+        environment,
+        lambda decision, basis: run.on_decision(decision, basis),
+        door.push,
+        run.remaining,
+        lambda undone: run.audit.append("command.reverted", undone.facts()),
     )
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
 
@@ -126,10 +136,20 @@ def _roles(host: Host, image: ImageInfo) -> dict[str, str]:
     return {"npm": host_of_registry(registry)} if registry else {}
 
 
+def address_of(request: RunRequest) -> Address:
+    """The checked address of the request's repository.
+
+    Raises:
+        RepositoryUnavailable: when it cannot be used, or holds a user name or password.
+    """
+    hosts = [CodeHost(b.git.host, b.git.repo_template, b.git.repo) for b in request.policy.policy.bindings]
+    return resolve_address(request.repository, cwd=PurePosixPath(Path.cwd()), bindings=hosts)
+
+
 def _fetch(run: Prepared, gate: HostGit) -> tuple[Address, Fetched]:
-    bindings = run.policy.bindings
-    hosts = [CodeHost(b.git.host, b.git.repo_template, b.git.repo) for b in bindings]
-    address = resolve_address(run.request.repository, cwd=PurePosixPath(Path.cwd()), bindings=hosts)
+    address = run.address
+    if address is None:
+        raise AssertionError("a run with a workspace has an address")
     run.watch.start("fetch")
     run.audit.append("repository.fetch", {"address": address.url, "ref": run.request.ref})
     fetched = fetch(
@@ -137,8 +157,9 @@ def _fetch(run: Prepared, gate: HostGit) -> tuple[Address, Fetched]:
         address,
         run.request.ref,
         run.host.state.mirrors,
-        credential=credential_of(binding_for(bindings, address), run.host.secrets),
+        credential=credential_of(binding_for(run.policy.bindings, address), run.host.secrets),
         progress=run.progress,
+        limits=FetchLimits(seconds=min(_FETCH_SECONDS, run.remaining())),
     )
     run.facts["repository"] = {
         "address": address.url,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from runner import __version__
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.spec import RunRequest
+from runner.gate.address import Address
 from runner.model.errors import RunnerError, UsageError
 
 if TYPE_CHECKING:
@@ -27,11 +28,11 @@ _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
 
 
-def intent_facts(request: RunRequest) -> dict[str, Any]:
-    """What the run was asked to be."""
+def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]:
+    """What the run was asked to be. The address as it was checked: what was typed may hold a secret."""
     return {
         "version": __version__,
-        "repository": request.repository,
+        "repository": None if address is None else address.url,
         "ref": request.ref,
         "policy": str(request.policy.source),
         "policy_sha256": request.policy.digest,
@@ -39,9 +40,9 @@ def intent_facts(request: RunRequest) -> dict[str, Any]:
     }
 
 
-def intent(run_id: str, request: RunRequest, at: str, deadline_unix: int) -> dict[str, Any]:
+def intent(run_id: str, request: RunRequest, address: Address | None, at: str, deadline_unix: int) -> dict[str, Any]:
     """What is on disk before anything of the run exists."""
-    return {"run": run_id, "started": at, "deadline_unix": deadline_unix, **intent_facts(request)}
+    return {"run": run_id, "started": at, "deadline_unix": deadline_unix, **intent_facts(request, address)}
 
 
 class _PatchFile:
@@ -131,7 +132,7 @@ def _report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str,
         "status": run.status,
         "exit_code": int(run.exit_code),
         "ended": ended,
-        "request": intent_facts(prepared.request),
+        "request": intent_facts(prepared.request, prepared.address),
         **prepared.facts,
         "calls": dict(pipeline.counts) if pipeline is not None else {"calls": 0, "ok": 0, "refused": 0},
         "denials": list(pipeline.denials) if pipeline is not None else [],

@@ -20,7 +20,7 @@ from runner.audit.log import AuditLog
 from runner.controller import report
 from runner.controller.host import Host
 from runner.controller.pipeline import CallAnswer, Pipeline
-from runner.controller.prepare import CLEAN_UP_SECONDS, Prepared, prepare
+from runner.controller.prepare import CLEAN_UP_SECONDS, Prepared, address_of, prepare
 from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch, utc
 from runner.controller.sweep import sweep
@@ -109,15 +109,17 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
     Raises:
         RunnerError: when the run cannot be brought to that point; then nothing of it is left.
     """
+    # Before anything is written down: an address with a secret in it is refused, and must not be kept either.
+    address = address_of(request) if request.needs_workspace else None
     record = host.state.begin()
     try:
         seconds = request.policy.policy.limits.run_seconds
         deadline_unix = int(host.unix()) + seconds + CLEAN_UP_SECONDS
-        record.note("run.json", report.intent(record.run_id, request, utc(host.unix()), deadline_unix))
+        record.note("run.json", report.intent(record.run_id, request, address, utc(host.unix()), deadline_unix))
         audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()))
         _hide_credentials(audit, host, request)
         deadline = host.monotonic() + seconds
-        prepared = Prepared(host, request, record, audit, Stopwatch(host.monotonic), progress, deadline)
+        prepared = Prepared(host, request, address, record, audit, Stopwatch(host.monotonic), progress, deadline)
         run = Run(prepared)
         try:
             with _outcome(run):
@@ -138,7 +140,7 @@ def _hide_credentials(audit: AuditLog, host: Host, request: RunRequest) -> None:
 
 def _begin(prepared: Prepared, run: Run) -> None:
     host, request = prepared.host, prepared.request
-    prepared.audit.append("run.started", report.intent_facts(request))
+    prepared.audit.append("run.started", report.intent_facts(request, prepared.address))
     if not request.needs_workspace:
         return
     swept = sweep(host.engine, host.state, host.unix())

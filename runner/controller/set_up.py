@@ -18,7 +18,7 @@ from runner.gate.fetch import Fetched
 from runner.gate.host_git import HostGit
 from runner.gate.shipment import shipment
 from runner.model.errors import RepositoryUnavailable, ToolError
-from runner.policy.argv import ArgvPolicy, decide_argv
+from runner.policy.argv import ArgvPolicy, judge_argv
 from runner.policy.ledger import Ledger
 from runner.setup.detect import plan_setup
 from runner.setup.plan import SetupPlan, SetupStep
@@ -50,8 +50,9 @@ def make_clone(run: Prepared, gate: HostGit, fetched: Fetched) -> None:
 
 
 def _deliver(run: Prepared, step: DeliveryStep, stdin: Iterable[bytes]) -> None:
+    seconds = min(_DELIVERY_SECONDS, run.remaining())
     result = run.sandbox.spawn(
-        SpawnRequest(step.argv, command_environment({}), _DELIVERY_SECONDS, _OUTPUT_CAP_BYTES, stdin=stdin)
+        SpawnRequest(step.argv, command_environment({}), seconds, _OUTPUT_CAP_BYTES, stdin=stdin)
     )
     if result.exit != 0:
         raise RepositoryUnavailable(
@@ -85,14 +86,14 @@ def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], rol
 
 def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[str, str]) -> dict[str, Any]:
     limits = run.policy.limits
-    _allowed(run, step)
+    argv = _allowed(run, step)
     run.progress(f"set-up: {' '.join(step.argv)}")
     run.audit.append("setup.step", {"argv": list(step.argv), "why": step.why})
     result = run.sandbox.spawn(
         SpawnRequest(
-            step.argv,
+            argv,
             {**command_environment(run.policy.env, extra), **step.env},
-            limits.command_seconds,
+            min(limits.command_seconds, run.remaining()),
             _OUTPUT_CAP_BYTES,
         )
     )
@@ -116,15 +117,24 @@ def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[st
     return facts
 
 
-def _allowed(run: Prepared, step: SetupStep) -> None:
-    policy = ArgvPolicy(frozenset(run.policy.bins), run.policy.verify_task, lambda _path: True)
+def _allowed(run: Prepared, step: SetupStep) -> tuple[str, ...]:
+    """The argv to run for the step, in the spelling that the policy's argv preset gives it."""
+    policy = ArgvPolicy(
+        bins=frozenset(run.policy.bins),
+        verify_task=run.policy.verify_task,
+        scratch_allowed=lambda _path: True,
+        preset=run.policy.argv.preset,
+        rules=run.policy.argv.rules,
+    )
     tree = SandboxTree(run.sandbox, Ledger(()), run.git)
     try:
-        decide_argv(step.argv, policy, tree, tool="run_command", phase="setup").raise_if_denied()
+        verdict = judge_argv(step.argv, policy, tree, tool="run_command", phase="setup")
+        verdict.decision.raise_if_denied()
     except ToolError as error:
         raise RepositoryUnavailable(
             f"set-up may not run `{' '.join(step.argv)}`: {error.message}", hint=error.hint or "", code=str(error.code)
         ) from None
+    return verdict.argv
 
 
 def _empty_caches(run: Prepared) -> None:

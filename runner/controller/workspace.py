@@ -14,6 +14,7 @@ from runner.controller import commands, faults
 from runner.controller.baseline import Baseline
 from runner.controller.commit import commit
 from runner.controller.guest_git import GuestGit
+from runner.controller.revert import Undone
 from runner.engine.contract import FileContent, FileFault, FileRefused, Resolved, Sandbox, SearchRequest
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
@@ -44,7 +45,7 @@ _SEARCH_SECONDS = 10.0
 class Guards:
     """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike.
 
-    `remaining` are the seconds that the run has left.
+    `remaining` are the seconds that the run has left. `on_revert` hears of what was taken back from a command.
     """
 
     policy: Policy
@@ -53,6 +54,7 @@ class Guards:
     on_decision: OnDecision
     push: Callable[[], PushedBranch]
     remaining: Callable[[], float]
+    on_revert: Callable[[Undone], None] = lambda _undone: None
 
 
 class GuardedWorkspace:

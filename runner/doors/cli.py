@@ -16,6 +16,7 @@ from runner.doors import render
 from runner.doors.doctor import doctor
 from runner.doors.housekeeping import gc, ps
 from runner.doors.image_commands import image_app
+from runner.doors.policy_commands import policy_app
 from runner.doors.run_command import run
 from runner.doors.tool_pages import tools_command
 from runner.model.errors import ExitCode, RunnerError
@@ -32,6 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(image_app, name="image")
+app.add_typer(policy_app, name="policy")
 app.command("run")(run)
 app.command("tools")(tools_command)
 app.command("ps")(ps)
@@ -65,7 +67,9 @@ def main() -> None:
     except KeyboardInterrupt:
         render.error_line("interrupted; the run was torn down.")
         raise SystemExit(int(ExitCode.INTERRUPTED)) from None
-    except BrokenPipeError:
+    except OSError as error:
+        # The reader of our answers went away, or the disk below them is full. The run was torn down on the way here.
+        render.error_line(f"cannot write to standard output: {error.strerror}.")
         raise SystemExit(int(ExitCode.BUG)) from None
 
 

@@ -51,15 +51,25 @@ def run(
     Example: runner run --repo . --policy node-app --calls calls.jsonl --out out
     """
     request = _request(repo, ref, policy, spec, out)
+    try:
+        opened = _carry_out(request, calls)
+    except KeyboardInterrupt:
+        render.error_line("interrupted; the run was torn down.")
+        raise SystemExit(int(ExitCode.INTERRUPTED)) from None
+    code = opened.exit_code
+    if code is not ExitCode.COMPLETED:
+        render.error_line(f"the run ended early: {opened.ended_because}")
+    raise SystemExit(int(code))
+
+
+def _carry_out(request: RunRequest, calls: str) -> Run:
+    """The run, ended: every call answered on standard output."""
     with _calls_source(calls) as lines, compose(Settings.from_environment()) as host:
         with open_run(host, request, render.progress) as opened:
             for seq, call in enumerate(parse_calls(bounded_lines(lines)), start=1):
                 render.json_line(_answer(opened, seq, call))
             opened.completed()
-        code = opened.exit_code
-    if code is not ExitCode.COMPLETED:
-        render.error_line(f"the run ended early: {opened.ended_because}")
-    raise SystemExit(int(code))
+        return opened
 
 
 def _request(repo: str | None, ref: str | None, policy: str | None, spec: Path | None, out: Path | None) -> RunRequest:

@@ -176,6 +176,10 @@ def _refuse_unsafe_text(repo: str) -> None:
         raise _invalid("the repository's address holds a control character", _SUPPORTED)
     if repo.startswith("-"):
         raise _invalid("the repository's address looks like an option", "Write a path as ./-name.")
+    try:
+        repo.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise _invalid("the repository's address is no text that a path or a URL can hold", _SUPPORTED) from None
 
 
 def _without_default_port(host: str, scheme: str) -> str:

@@ -1,8 +1,11 @@
-"""May this argv run? The argv policy of the preset `default`: what the contract names is refused, the rest runs.
+"""May this argv run, and in which spelling? Own rules first, then what the contract refuses, then the preset.
+
+The preset `default` lets the rest run as given. `strict` runs what its grammars know, in their canonical spelling;
+an own rule that allows can open what `strict` closes, and never what the contract refuses.
 
 Pure, but for questions to the `TreeView`, asked only where the answer decides. Each program's argv is read as that
 program reads it, launchers and scripts are followed to the command behind them, and every name is judged by the same
-rules wherever it was found. No shell is ever involved; an argv that is allowed is executed as given.
+rules wherever it was found. No shell is ever involved.
 
 Left to others: finding the program on a fixed PATH outside the workspace, building the environment, and everything
 that an interpreter does by itself (`node -e`), where the container and the gate are the boundary.
@@ -16,15 +19,18 @@ from collections.abc import Callable, Sequence
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeView
-from runner.policy.argv_values import ArgvPolicy, Call, Phase, Tool, deny_program
+from runner.policy.argv_rules import first_match
+from runner.policy.argv_values import ArgvPolicy, ArgvVerdict, Call, Phase, Tool, deny_program
 from runner.policy.git_argv import judge_git
 from runner.policy.mise_argv import judge_mise
 from runner.policy.node_argv import judge_node
 from runner.policy.npm_argv import judge_npm
 from runner.policy.pnpm_argv import judge_pnpm
+from runner.policy.strict import canonical
+from runner.policy.strict_values import NotAllowed
 from runner.policy.tree_questions import BoundedTree, TooManyQuestions
 
-__all__ = ["ArgvPolicy", "decide_argv", "split_git_args", "validate_argv"]
+__all__ = ["ArgvPolicy", "ArgvVerdict", "decide_argv", "judge_argv", "split_git_args", "validate_argv"]
 
 MAX_ELEMENTS = 10_000
 MAX_BYTES = 1024 * 1024  # half of what Linux takes for argv and environment together
@@ -83,22 +89,56 @@ def split_git_args(args: list[str] | str) -> list[str]:
 def decide_argv(
     argv: Sequence[str], policy: ArgvPolicy, tree: TreeView, *, tool: Tool = "run_command", phase: Phase = "run"
 ) -> Decision:
-    """Whether the argv may run, by which rule. For the tool `git`, `argv` has `git` in front.
-
-    In the phase `setup`, the repository's own hooks may be switched on: core.hooksPath set to a folder of the clone.
+    """Whether the argv may run, by which rule; `judge_argv` without the argv to run.
 
     Raises:
         ToolError: as `validate_argv` says.
     """
-    words = validate_argv(list(argv))
+    return judge_argv(argv, policy, tree, tool=tool, phase=phase).decision
+
+
+def judge_argv(
+    argv: Sequence[str], policy: ArgvPolicy, tree: TreeView, *, tool: Tool = "run_command", phase: Phase = "run"
+) -> ArgvVerdict:
+    """Whether the argv may run, by which rule, and the argv to run. For the tool `git`, `argv` has `git` in front.
+
+    In the phase `setup`, the repository's own hooks may be switched on: core.hooksPath set to a folder of the clone;
+    and `strict` lets an install through.
+
+    Raises:
+        ToolError: as `validate_argv` says.
+    """
+    words = tuple(validate_argv(list(argv)))
     if words[0] not in policy.bins:
         hint = f"Use one of: {', '.join(sorted(policy.bins)) or 'none'}; by bare name, without a path."
-        return deny_program("argv.bin", f"{tool} may not start {words[0][:200]!r}", hint)
+        return ArgvVerdict(deny_program("argv.bin", f"{tool} may not start {words[0][:200]!r}", hint), words)
     try:
-        refused = _judge(Call(policy, BoundedTree(tree), _judge, phase), words)
+        return _verdict(policy, BoundedTree(tree), phase, words)
     except TooManyQuestions:
         refused = deny_program("argv.size", "the command names too many files", "Name fewer files in one command.")
-    return refused or Decision.allow("argv.default")
+        return ArgvVerdict(refused, words)
+
+
+def _verdict(policy: ArgvPolicy, tree: TreeView, phase: Phase, words: tuple[str, ...]) -> ArgvVerdict:
+    own = first_match(policy.rules, _call(policy, tree, phase), words)
+    if own is not None and own.decision == "deny":
+        return ArgvVerdict(own.refusal(), words)
+    refused = _judge(_call(policy, tree, phase), words)
+    if refused is not None:
+        return ArgvVerdict(refused, words)
+    if policy.preset == "default":
+        return ArgvVerdict(Decision.allow("argv.default" if own is None else own.rule), words)
+    try:
+        spelled = canonical(_call(policy, tree, phase), words)
+    except NotAllowed as answer:
+        return ArgvVerdict(answer.decision if own is None else Decision.allow(own.rule), words)
+    # What runs is what is judged: a grammar that reads a word otherwise than the rules cannot let it slip by.
+    refused = _judge(_call(policy, tree, phase), spelled)
+    return ArgvVerdict(refused or Decision.allow("argv.strict"), words if refused else spelled)
+
+
+def _call(policy: ArgvPolicy, tree: TreeView, phase: Phase) -> Call:
+    return Call(policy, tree, _judge, phase)
 
 
 def _judge(call: Call, words: Sequence[str]) -> Decision | None:

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.model.tree import TreeView
 
+if TYPE_CHECKING:
+    from runner.policy.argv_rules import Rule
+
 __all__ = [
     "MAX_DEPTH",
     "MAX_STEPS",
     "ArgvPolicy",
+    "ArgvVerdict",
     "Call",
     "Phase",
+    "Preset",
     "Progress",
     "Tool",
     "deny_hooks",
@@ -30,6 +35,7 @@ __all__ = [
 ]
 
 Phase = Literal["run", "setup"]
+Preset = Literal["default", "strict"]
 Tool = Literal["run_command", "git"]
 
 MAX_DEPTH = 12
@@ -46,13 +52,23 @@ class ArgvPolicy:
     `scratch_allowed` answers whether the run may execute a file that it created at the workspace-relative path; who
     builds it resolves links first, so that a link in a full-write folder does not lend its name to a file elsewhere.
     `created_files` lists what the run created, as workspace-relative real paths; it is asked only where a program
-    finds its files by itself (`node --test`).
+    finds its files by itself (`node --test`). `rules` are the policy's own, in its order.
     """
 
     bins: frozenset[str]
     verify_task: str
     scratch_allowed: Callable[[str], bool]
     created_files: Callable[[], Iterable[str]] = tuple
+    preset: Preset = "default"
+    rules: tuple[Rule, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ArgvVerdict:
+    """The decision, and the argv to run when it allows: as given, or in the canonical spelling of `strict`."""
+
+    decision: Decision
+    argv: tuple[str, ...]
 
 
 @dataclass(slots=True)

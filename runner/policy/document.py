@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from runner.policy import fields
+from runner.policy.argv_rule_check import require_effect, require_effect_together
+from runner.policy.argv_rules import MAX_RULES, Rule
 from runner.policy.hosts import FILE_HOST, host_of, sends_in_clear
 
 __all__ = [
@@ -46,10 +48,17 @@ class _Section(BaseModel):
 
 
 class Argv(_Section):
-    """Which rules judge a command line, beside those that always hold."""
+    """Which rules judge a command line, beside those that always hold. Own rules come first, in their order."""
 
     preset: Literal["default", "strict"] = "default"
-    rules: Annotated[tuple[dict[str, JsonValue], ...], _Listed] = ()
+    rules: Annotated[
+        tuple[Annotated[Rule, AfterValidator(require_effect)], ...], _Listed, Field(max_length=MAX_RULES)
+    ] = ()
+
+    @model_validator(mode="after")
+    def _each_rule_can_take_effect(self) -> Self:
+        require_effect_together(self.rules, self.preset)
+        return self
 
 
 class Budget(_Section):
@@ -198,6 +207,13 @@ class Policy(_Section):
         hosts = [binding.git.host for binding in self.bindings]
         if len(set(hosts)) != len(hosts):
             raise ValueError("binds one host twice, so one of the two would never be used")
+        return self
+
+    @model_validator(mode="after")
+    def _rules_are_about_allowed_programs(self) -> Self:
+        for rule in self.argv.rules:
+            if not any(argv[0] in self.bins for argv in rule.examples.match):
+                raise ValueError(f"has the argv rule {rule.id} for programs that are not in `bins`")
         return self
 
     @property

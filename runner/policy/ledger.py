@@ -25,7 +25,10 @@ class LedgerDelta:
 
 
 class Ledger:
-    """Two maps from path to stamp: the start, which never changes, and now. A question costs a path's depth at most."""
+    """Two maps from path to stamp: the start, and now. A question costs a path's depth at most.
+
+    The start never changes, but that `put_back` gives a path that is as it was again its new stamp.
+    """
 
     __slots__ = ("_now", "_start")
 
@@ -51,6 +54,16 @@ class Ledger:
             elif before != stamp:
                 changed.append(entry.path)
         return LedgerDelta(tuple(sorted(created)), tuple(sorted(changed)), tuple(sorted(gone)))
+
+    def put_back(self, path: str) -> None:
+        """What is at the path is what was there when the run started; the caller has made it so."""
+        if path in self._start:
+            self._start[path] = self._now[path]
+
+    def kind(self, path: str) -> EntryKind | None:
+        """What is at the real path now, None for nothing."""
+        stamp = self._now.get(path)
+        return None if stamp is None else EntryKind(stamp.partition(":")[0])
 
     def existed_at_start(self, path: str) -> bool:
         """Whether the real path was there when the run started, as a file or anything else, whatever is there now."""

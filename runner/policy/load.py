@@ -35,9 +35,6 @@ class NotYetEnforced:
 
 
 NOT_YET_ENFORCED = (
-    NotYetEnforced(("argv", "preset"), "default", "the closed-world argv rules are not enforced yet; expected default"),
-    NotYetEnforced(("argv", "rules"), (), "own argv rules are not enforced yet; expected []"),
-    NotYetEnforced(("commandWrites",), "report", "taking back what a command wrote is not enforced; expected report"),
     NotYetEnforced(("runtime",), "runc", "other runtimes have not been proved with this version; expected runc"),
 )
 """A policy that asks for one of these is refused: a rule that is written down and not enforced protects nobody."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["DEFAULT_PRESET", "preset_names", "preset_path"]
+__all__ = ["DEFAULT_PRESET", "EXAMPLES_SUFFIX", "preset_names", "preset_path"]
 
 DEFAULT_PRESET = "default"
 """What a run gets when nobody names a policy."""
+
+EXAMPLES_SUFFIX = ".test.yml"
+"""What the file of a policy's own examples is called instead of `.yml`."""
 
 _FOLDERS = (
     Path(__file__).resolve().parents[2] / "policies",  # a checkout
@@ -17,7 +20,7 @@ _FOLDERS = (
 
 def preset_names() -> tuple[str, ...]:
     """The names of all presets, sorted."""
-    return tuple(sorted(path.stem for path in _folder().glob("*.yml")))
+    return tuple(sorted(path.stem for path in _folder().glob("*.yml") if not path.name.endswith(EXAMPLES_SUFFIX)))
 
 
 def preset_path(name: str) -> Path | None:

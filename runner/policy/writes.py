@@ -28,6 +28,7 @@ from runner.policy.globs import GlobSet, names_git
 from runner.policy.paths import shown
 
 __all__ = ["PathFacts", "WriteIntent", "WriteOp", "WriteRules", "decide_write", "executable_scratch", "must_append"]
+__all__ += ["within_write_globs"]
 
 _HINT_PATTERNS = 8
 """Patterns that a hint lists; a refusal is read by a model, so it stays short."""
@@ -140,6 +141,13 @@ def executable_scratch(rules: WriteRules, path: str) -> bool:
     if names_git(path) or rules.deny.match(path) is not None:
         return False
     return path.partition("/")[0] in rules.root_names or rules.execute.match(path) is not None
+
+
+def within_write_globs(rules: WriteRules, path: str) -> bool:
+    """Whether the path is within the write patterns: writeAllow and rewriteAllow, less writeDeny and `.git`."""
+    if names_git(path) or rules.deny.match(path) is not None:
+        return False
+    return rules.write.match(path) is not None or rules.rewrite.match(path) is not None
 
 
 def _is_plain_name(pattern: str) -> bool:

@@ -27,8 +27,7 @@ def _first_check(raw: Mapping[str, Any]) -> None:
 
 def _act(workspace: ToolWorkspace, arguments: RunCommandArguments) -> dict[str, Any]:
     outcome = asdict(workspace.command(list(arguments.argv), tool="run_command"))
-    outcome["outside_writes"] = list(outcome["outside_writes"])
-    return outcome
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in outcome.items()}
 
 
 TOOL = Tool(

@@ -66,7 +66,10 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """How a command ended; `code` is None only when it was killed before it ended by itself."""
+    """How a command ended; `code` is None only when it was killed before it ended by itself.
+
+    The last two are about what it wrote outside the policy's patterns, where the policy takes that back.
+    """
 
     code: int | None
     stdout: str
@@ -77,6 +80,8 @@ class CommandOutcome:
     duration_ms: float
     killed_by: str | None
     outside_writes: tuple[str, ...]
+    reverted: tuple[str, ...] = ()
+    not_reverted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

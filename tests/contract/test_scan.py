@@ -20,14 +20,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runner.engine.contract import GuestPosture, Scan
+from runner.engine.helper_answers import decode_scan
 from runner.model.tree import EntryKind, ScanEntry
 from tests.contract.boxes import Box, RealBox
-from tests.support.local_stream import HELPER, LocalSandbox, local_sandbox
+from tests.support.local_stream import HELPER, local_sandbox
 
 
 def _changed(box: Box) -> set[str]:
     """Paths of files and links that the scan reports; folders change with what is in them."""
-    scan: Scan = box.sandbox.scan(max_entries=1000)
+    scan: Scan = box.sandbox.scan(max_entries=2000)
     assert not scan.truncated
     return {entry.path for entry in scan.entries if entry.kind is not EntryKind.DIR} | {
         f"-{path}" for path in scan.removed
@@ -95,20 +96,20 @@ def test_strange_names_are_scanned_as_they_are(box: Box) -> None:
     assert _changed(box) == names
 
 
-def test_a_file_put_back_with_its_old_times_is_reported(real: RealBox) -> None:
-    real.put("f", b"old")
-    _changed(real)
-    real.shell("touch -r f keep; printf new >f; touch -r keep f; rm keep")
-    assert _changed(real) == {"f"}
+def test_a_file_put_back_with_its_old_times_is_reported(sized: RealBox) -> None:
+    sized.put("f", b"old")
+    _changed(sized)
+    sized.shell("touch -r f keep; printf new >f; touch -r keep f; rm keep")
+    assert _changed(sized) == {"f"}
 
 
-def test_files_changed_right_after_a_scan_are_reported(real: RealBox) -> None:
-    real.put("f", b"0")
-    _changed(real)
+def test_files_changed_right_after_a_scan_are_reported(sized: RealBox) -> None:
+    sized.put("f", b"0")
+    _changed(sized)
     for number in range(1, 30):
-        real.shell('printf %s "$1" | dd of=f conv=notrunc status=none', str(number % 10))
-        assert _changed(real) == {"f"}
-        assert _changed(real) == set()
+        sized.shell('printf %s "$1" | dd of=f conv=notrunc status=none', str(number % 10))
+        assert _changed(sized) == {"f"}
+        assert _changed(sized) == set()
 
 
 def test_a_folder_that_nobody_may_read_is_reported_itself(real: RealBox) -> None:
@@ -136,6 +137,24 @@ def test_no_capability_is_effective(real: RealBox) -> None:
     assert real.sandbox.guest_posture().effective_capabilities == 0
 
 
+@pytest.fixture(params=["local, small", "local, large", pytest.param("docker, large", marks=pytest.mark.docker)])
+def sized(request: pytest.FixtureRequest) -> Iterator[RealBox]:
+    """A real sandbox whose tree is so small that it is listed whole each time, or too large for that."""
+
+    def box(sandbox: Any) -> RealBox:
+        real = RealBox(sandbox)
+        if "large" in request.param:
+            assert real.shell("mkdir -p l/m; cd l/m; i=0; while [ $i -lt 1200 ]; do : >$i; i=$((i+1)); done").exit == 0
+            real.sandbox.scan(max_entries=2000)
+        return real
+
+    if "docker" in request.param:
+        yield box(request.getfixturevalue("docker_sandbox"))
+    else:
+        with local_sandbox() as sandbox:
+            yield box(sandbox)
+
+
 def test_a_folder_that_moves_takes_everything_below_it_along(box: Box) -> None:
     for path in ("a/b/c", "a/d", "e/f"):
         box.put(path, b"1")
@@ -146,41 +165,41 @@ def test_a_folder_that_moves_takes_everything_below_it_along(box: Box) -> None:
     assert _changed(box) == {"-a", "-a/b", "-a/b/c", "-a/d", "g/a/b/c", "g/a/d"}
 
 
-def test_what_is_below_a_renamed_folder_is_reported_though_it_is_as_it_was(real: RealBox) -> None:
-    real.put("a/b/c", b"1")
-    real.put("x", b"1")
-    _changed(real)
-    assert real.shell("mv a z").exit == 0
-    assert _changed(real) == {"-a", "-a/b", "-a/b/c", "z/b/c"}
-    assert real.shell("mv z/b b; rm -r z; ln -s x z").exit == 0
-    assert _changed(real) == {"-z/b", "-z/b/c", "b/c", "z"}
+def test_what_is_below_a_renamed_folder_is_reported_though_it_is_as_it_was(sized: RealBox) -> None:
+    sized.put("a/b/c", b"1")
+    sized.put("x", b"1")
+    _changed(sized)
+    assert sized.shell("mv a z").exit == 0
+    assert _changed(sized) == {"-a", "-a/b", "-a/b/c", "z/b/c"}
+    assert sized.shell("mv z/b b; rm -r z; ln -s x z").exit == 0
+    assert _changed(sized) == {"-z/b", "-z/b/c", "b/c", "z"}
 
 
-def test_a_change_below_a_folder_that_was_exchanged_for_its_like_is_reported(real: RealBox) -> None:
-    real.put("d/sub/x/file", b"1")
-    real.put("e/y", b"1")
-    _changed(real)
-    assert real.shell("mv d/sub e/sub; rm -r d; mv e d; printf 2 >d/sub/x/file").exit == 0
-    assert _changed(real) == {"d/sub/x/file", "d/y", "-e", "-e/y"}
+def test_a_change_below_a_folder_that_was_exchanged_for_its_like_is_reported(sized: RealBox) -> None:
+    sized.put("d/sub/x/file", b"1")
+    sized.put("e/y", b"1")
+    _changed(sized)
+    assert sized.shell("mv d/sub e/sub; rm -r d; mv e d; printf 2 >d/sub/x/file").exit == 0
+    assert _changed(sized) == {"d/sub/x/file", "d/y", "-e", "-e/y"}
 
 
-def test_a_write_through_a_hard_link_is_reported_under_each_name(real: RealBox) -> None:
-    real.put("a/one", b"1")
-    assert real.shell("mkdir b .git; ln a/one b/two; ln a/one .git/three").exit == 0
-    _changed(real)
-    assert real.shell("printf 22 >.git/three").exit == 0
-    assert _changed(real) == {"a/one", "b/two"}
+def test_a_write_through_a_hard_link_is_reported_under_each_name(sized: RealBox) -> None:
+    sized.put("a/one", b"1")
+    assert sized.shell("mkdir b .git; ln a/one b/two; ln a/one .git/three").exit == 0
+    _changed(sized)
+    assert sized.shell("printf 22 >.git/three").exit == 0
+    assert _changed(sized) == {"a/one", "b/two"}
 
 
-def test_a_change_beside_a_closed_folder_is_reported(real: RealBox) -> None:
-    real.put("d/f", b"1")
-    real.put("e/f", b"1")
-    real.mkdir("d", 0o000)
-    _changed(real)
-    real.put("e/f", b"22")
-    assert _changed(real) == {"e/f"}
-    real.mkdir("d", 0o755)
-    assert _changed(real) == {"d/f"}
+def test_a_change_beside_a_closed_folder_is_reported(sized: RealBox) -> None:
+    sized.put("d/f", b"1")
+    sized.put("e/f", b"1")
+    sized.mkdir("d", 0o000)
+    _changed(sized)
+    sized.put("e/f", b"22")
+    assert _changed(sized) == {"e/f"}
+    sized.mkdir("d", 0o755)
+    assert _changed(sized) == {"d/f"}
 
 
 def test_a_folder_that_can_be_listed_but_not_entered_ends_no_scan(real: RealBox) -> None:
@@ -191,12 +210,12 @@ def test_a_folder_that_can_be_listed_but_not_entered_ends_no_scan(real: RealBox)
     assert _changed(real) == {"d/f"}
 
 
-def test_a_rename_that_makes_paths_too_long_is_said_to_cut_the_tree(real: RealBox) -> None:
+def test_a_rename_that_makes_paths_too_long_is_said_to_cut_the_tree(sized: RealBox) -> None:
     one, two = "/".join(["a" * 200] * 15), "/".join(["b" * 200] * 15)
-    assert real.shell('mkdir -p -- "$1" "$2"; touch -- "$1/f"', one, two).exit == 0
-    assert not real.sandbox.scan(max_entries=1000).truncated
-    assert real.shell('top=$PWD; cd -- "$1" && mv -- "$top/$2" .', two, "a" * 200).exit == 0
-    assert real.sandbox.scan(max_entries=1000).truncated
+    assert sized.shell('mkdir -p -- "$1" "$2"; touch -- "$1/f"', one, two).exit == 0
+    assert not sized.sandbox.scan(max_entries=2000).truncated
+    assert sized.shell('top=$PWD; cd -- "$1" && mv -- "$top/$2" .', two, "a" * 200).exit == 0
+    assert sized.sandbox.scan(max_entries=2000).truncated
 
 
 def test_a_tree_that_only_changes_stays_below_its_bound(box: Box) -> None:
@@ -218,8 +237,9 @@ def helper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.chdir(tmp_path)  # and back again: starting a program leaves the process in another folder
     spec = importlib.util.spec_from_file_location("workspace_helper", HELPER)
     assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module: Any = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    module.FIND_MIN_ENTRIES = module.DIVIDE_MIN_ENTRIES = 0  # so that small trees are treated as large ones
     root, null = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY), os.open(os.devnull, os.O_RDWR)
     module.STATE = SimpleNamespace(root=root, devnull=null, contained=False, pid=os.getpid(), scanned=None, scans=0)
     yield module
@@ -234,6 +254,14 @@ def _scanned(helper: Any) -> Any:
     scanner = helper.Scanner(1000, batch)
     scanner.run()
     return scanner
+
+
+def _records(scanner: Any) -> tuple[list[ScanEntry], list[str]]:
+    """What the scan says, as the host reads it."""
+    entries: list[ScanEntry] = []
+    removed: list[str] = []
+    decode_scan(b"".join(scanner.batch.records), entries, removed)
+    return entries, removed
 
 
 def test_a_scan_after_a_change_does_not_list_folders_without_a_new_ctime(helper: Any, tmp_path: Path) -> None:
@@ -347,37 +375,36 @@ def _stamps(root: Path, prefix: str = "") -> dict[str, str]:
     return found
 
 
-@pytest.fixture(scope="module")
-def local() -> Iterator[LocalSandbox]:
-    with local_sandbox() as sandbox:
-        yield sandbox
-
-
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
 @given(rounds=st.lists(st.lists(st.tuples(_ACTS, _PATHS, _PATHS), max_size=6), min_size=1, max_size=5))
 def test_scans_after_any_changes_add_up_to_the_tree(
-    rounds: list[list[tuple[str, str, str]]], local: LocalSandbox
+    rounds: list[list[tuple[str, str, str]]], helper: Any, tmp_path: Path
 ) -> None:
     known: dict[str, ScanEntry] = {}
     contents: dict[str, bytes] = {}
-    for path in local.root.iterdir():
-        _remove(path)
+    for earlier in tmp_path.iterdir():
+        _remove(earlier)
     for number in range(36):  # large enough that the search for changes is shared out
-        folder = local.root / f"bulk/k{number // 6}/s{number % 6}"
+        folder = tmp_path / f"bulk/k{number // 6}/s{number % 6}"
         folder.mkdir(parents=True)
-        for name in "uvwxyz":
-            (folder / name).touch()
-    known.update({entry.path: entry for entry in local.scan(max_entries=10_000).entries})
+        for letter in "uvwxyz":
+            (folder / letter).touch()
+    known.update({entry.path: entry for entry in _records(_scanned(helper))[0]})
     for acts in rounds:
         for number, (act, path, other) in enumerate(acts):
-            _do(act, local.root / path, local.root / other, b"%d" % (number % 3))
-        scan = local.scan(max_entries=10_000)
-        assert not scan.truncated
-        for gone in scan.removed:
+            _do(act, tmp_path / path, tmp_path / other, b"%d" % (number % 3))
+        scanner = _scanned(helper)
+        assert not scanner.truncated and not scanner.everything
+        entries, removed = _records(scanner)
+        for gone in removed:
             del known[gone]
-        known.update({entry.path: entry for entry in scan.entries})
-        assert {path: entry.stamp[:72] for path, entry in known.items()} == _stamps(local.root)
-        now = {path: (local.root / path).read_bytes() for path, e in known.items() if e.kind is EntryKind.FILE}
-        told = {entry.path for entry in scan.entries}
+        known.update({entry.path: entry for entry in entries})
+        assert {path: entry.stamp[:72] for path, entry in known.items()} == _stamps(tmp_path)
+        now = {path: (tmp_path / path).read_bytes() for path, e in known.items() if e.kind is EntryKind.FILE}
+        told = {entry.path for entry in entries}
         assert {path for path, data in now.items() if path in contents and contents[path] != data} <= told
         contents = now

@@ -20,6 +20,8 @@ KEYS = {
     "duration_ms",
     "killed_by",
     "outside_writes",
+    "reverted",
+    "not_reverted",
 }
 GIT_KEYS = {"cmd", "args", "stdout", "stderr", "exit", "duration_ms", "timed_out", "timeout_secs"}
 

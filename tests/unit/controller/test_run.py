@@ -79,11 +79,11 @@ class Bench:
             unix=self.clock,
         )
 
-    def open(self, tools: frozenset[str] | None = None, **keys: object) -> Any:
+    def open(self, tools: frozenset[str] | None = None, repository: str | None = None, **keys: object) -> Any:
         made = policy(**{**P0, "setup": "off", **keys})
         loaded = LoadedPolicy(made, "p0.yml", policy_digest(made))
         declared = frozenset(TOOLS) if tools is None else tools
-        request = RunRequest(str(self.repository), None, loaded, declared, self.out)
+        request = RunRequest(repository or str(self.repository), None, loaded, declared, self.out)
         return open_run(self.host, request, self.said.append)
 
     def report(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def test_a_run_that_completes_leaves_a_report_a_log_a_patch_and_nothing_else(ben
 def test_the_intent_is_on_disk_and_the_run_alive_while_it_is_open(bench: Bench) -> None:
     with bench.open():
         ((run_id, intent),) = bench.state.runs()
-        assert bench.state.alive(run_id) and intent["repository"] == str(bench.repository)
+        assert bench.state.alive(run_id) and intent["repository"] == f"file://{bench.repository}"
         (found,) = bench.engine.objects()
         assert (found.run_id, found.controller_id) == (run_id, bench.state.controller_id)
 
@@ -275,3 +275,10 @@ def test_a_container_that_cannot_be_removed_is_named_and_the_run_does_not_count_
     assert isinstance(run.ended, RunnerError) and run.exit_code is ExitCode.BUG
     assert bench.report()["teardown"]["verified"] is False and bench.report()["teardown"]["leftovers"]
     assert bench.report()["status"] == "failed"
+
+
+def test_an_address_with_a_secret_is_refused_before_anything_is_written_down(bench: Bench) -> None:
+    with pytest.raises(RepositoryUnavailable) as refused, bench.open(repository="https://u:tok-1@127.0.0.1:9/x"):
+        pass
+    assert refused.value.code == "credential_inline"
+    assert list(bench.state.runs()) == []

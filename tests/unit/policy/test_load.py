@@ -67,9 +67,6 @@ def test_a_secret_in_the_wrong_place_is_not_repeated() -> None:
 
 
 NOT_ENFORCED = {
-    "argv.preset": "argv: {preset: strict}",
-    "argv.rules": "argv: {rules: [{id: x}]}",
-    "commandWrites": "commandWrites: revert",
     "runtime": "runtime: runsc",
 }
 

@@ -12,7 +12,7 @@ NAMES = preset_names()
 
 
 def test_the_presets_that_are_promised_ship() -> None:
-    assert set(NAMES) == {"default", "read-only", "node-app", "docs-only", "tests-append-only"}
+    assert set(NAMES) == {"default", "read-only", "node-app", "docs-only", "tests-append-only", "strict"}
     assert DEFAULT_PRESET in NAMES
 
 
@@ -41,6 +41,7 @@ WRITABLE = {
     ),
     "read-only": ([], ["README.md", "src/a.ts"]),
     "node-app": (["src/a.ts", "package.json", "CHANGELOG.md"], ["README.md", "docs/old.md", "src/.env.local"]),
+    "strict": (["src/a.ts", "tests/x.ts"], ["package.json", "mise.toml", "README.md", "src/.env"]),
     "docs-only": (["README.md", "docs/x.png"], ["src/a.ts", "a.md/x.js", ".github/README.md", "requirements.txt"]),
     "tests-append-only": (["src/a.ts", "tests/a.test.ts"], ["README.md", "package.json"]),
 }

@@ -1,0 +1,62 @@
+"""A call's arguments as the audit log keeps them: what decisions are made on, and nothing of a file's content.
+
+Fields that decisions read are kept as they are, within bounds. Everything else, known or not, well-typed or not, is
+replaced by its SHA-256 and its size, so that two calls can be told apart and neither be read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["MAX_KEPT_BYTES", "is_digest", "redact_arguments"]
+
+MAX_KEPT_BYTES = 16 * 1024
+"""One kept field. Longer ones than four times the longest path are programs and lists that no reader looks through."""
+
+_MAX_FIELDS = 20
+"""More than any tool has; the names of unknown fields are the caller's text."""
+
+_MAX_NAME_CHARACTERS = 64
+
+_KEPT = frozenset({"path", "argv", "args", "globs", "pattern"})
+_KEPT_NUMBERS = frozenset({"startLine", "limit", "maxResults", "ignoreCase", "regex", "replaceAll"})
+
+
+def redact_arguments(arguments: object) -> dict[str, Any]:
+    """The arguments without content, as JSON. Never raises for JSON values that are not nested out of reach.
+
+    A value that was left out is `{"sha256", "bytes"}`: of the text's UTF-8, or of the canonical JSON of anything else.
+    """
+    if not isinstance(arguments, Mapping):
+        return digest_of(arguments)
+    kept: dict[str, Any] = {}
+    for name, value in list(arguments.items())[:_MAX_FIELDS]:
+        kept[str(name)[:_MAX_NAME_CHARACTERS]] = value if _may_stay(str(name), value) else digest_of(value)
+    return kept
+
+
+def digest_of(value: object) -> dict[str, Any]:
+    """What stands for a value that is not kept."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
+    data = text.encode("utf-8", "surrogatepass")
+    return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+
+
+def is_digest(value: object) -> bool:
+    """Whether a recorded value only stands for one that was left out."""
+    return isinstance(value, Mapping) and set(value) == {"sha256", "bytes"}
+
+
+def _may_stay(name: str, value: object) -> bool:
+    if name in _KEPT_NUMBERS:
+        return value is None or isinstance(value, bool | int)
+    if name not in _KEPT:
+        return False
+    if isinstance(value, str):
+        return len(value) <= MAX_KEPT_BYTES
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        return value is None
+    return sum(len(word) + 4 for word in value) <= MAX_KEPT_BYTES

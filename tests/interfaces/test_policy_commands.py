@@ -1,0 +1,229 @@
+"""`runner policy` as a user meets it: what is printed, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from runner.audit.log import AuditLog
+from runner.doors import cli
+from runner.model.errors import RunnerError
+from runner.policy.presets import preset_names
+from tests.support.fake_run import fake_run
+
+VERBS = ("lint", "test", "explain", "show", "diff", "replay")
+
+
+def policy_command(*arguments: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(cli.app, ["policy", *arguments], input=stdin)
+
+
+def told(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def code(result: Result) -> int:
+    """The exit code that `main` would give."""
+    return int(result.exception.exit_code) if isinstance(result.exception, RunnerError) else result.exit_code
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> Iterator[Path]:
+    """The log of a small run under a policy of its own."""
+    with fake_run(tmp_path) as run:
+        run.call("read_file", path="README.md")
+        run.call("write_file", path="src/n.txt", content="x")
+        run.call("run_command", argv=["node", "--version"])
+        run.call("run_command", argv=["bash", "-c", "x"])
+        run.call("delete_file", path="src/crlf.txt")
+    yield run.audit_file
+
+
+def written(path: Path, document: Mapping[str, Any]) -> str:
+    path.write_text(yaml.safe_dump(dict(document)), encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(verb: str) -> None:
+    result = policy_command(verb, "--help")
+    assert (result.exit_code, f"Example: runner policy {verb} " in result.stdout) == (0, True)
+
+
+# lint
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset_is_sound_and_its_examples_hold(name: str) -> None:
+    linted, tested = policy_command("lint", name, "-o", "json"), policy_command("test", name)
+    assert (linted.exit_code, told(linted)["ok"], tested.exit_code) == (0, True, 0)
+
+
+def test_lint_tells_every_fault_on_a_line_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "p.yml"
+    file.write_text("writeAllow: [/abs]\nwrong: 1\n")
+    result = policy_command("lint", str(file))
+    assert (code(result), result.stdout.splitlines()[0].startswith(f"{file}:1: ")) == (2, True)
+    assert result.stdout.splitlines()[1].startswith(f"{file}:2: field `wrong`")
+    assert told(policy_command("lint", str(file), "-o", "json"))["faults"] == result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", ["nope", "./nope.yml", "/dev/null/x.yml"])
+def test_lint_of_what_is_not_there_ends_with_2(name: str) -> None:
+    assert code(policy_command("lint", name)) == 2
+
+
+def test_lint_warns_of_limits_that_the_host_has_not(tmp_path: Path) -> None:
+    file = written(tmp_path / "p.yml", {"writeAllow": ["src/**"], "limits": {"memoryMiB": 4096}})
+    assert "warning: field `limits.memoryMiB`" in policy_command("lint", file, "--host-memory", "2048").stdout
+    assert "warning" not in policy_command("lint", file).stdout
+
+
+# test
+
+
+def test_an_example_that_does_not_hold_ends_with_1_and_is_named(tmp_path: Path) -> None:
+    file = written(tmp_path / "p.yml", {"writeAllow": ["src/**"]})
+    call = {"tool": "workspace.write_file", "arguments": {"path": "README.md", "content": ""}}
+    examples = [{"call": call, "expect": "allow", "why": "wrong"}]
+    (tmp_path / "p.test.yml").write_text(yaml.safe_dump(examples))
+    result = policy_command("test", file, "-o", "json")
+    assert result.exit_code == 1
+    assert [(row["holds"], row["got"]) for row in told(result)] == [(False, "workspace_write_not_allowed")]
+
+
+def test_a_policy_without_examples_is_told_so(tmp_path: Path) -> None:
+    file = written(tmp_path / "p.yml", {"writeAllow": ["src/**"]})
+    assert code(policy_command("test", file)) == 2
+    assert code(policy_command("test", file, "--examples", str(tmp_path / "gone.yml"))) == 2
+
+
+# explain
+
+PUSH = json.dumps({"tool": "git", "arguments": {"args": "push"}})
+WRITE = json.dumps({"tool": "workspace.write_file", "arguments": {"path": "docs/a.md", "content": ""}})
+
+
+def test_explain_prints_numbered_steps_the_rule_the_reason_and_the_way_out() -> None:
+    lines = policy_command("explain", PUSH).stdout.splitlines()
+    assert lines[0].startswith(" 1. arguments: ")
+    assert "refused with git_push_via_run_command by rule git.push.verb" in lines
+    assert (lines[-2].startswith("reason: "), lines[-1].startswith("instead: ")) == (True, True)
+
+
+def test_explain_reads_one_call_from_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told(policy_command("explain", "-", "-o", "json", stdin=PUSH + "\n"))["rule"] == "git.push.verb"
+
+
+def test_facts_change_what_is_explained() -> None:
+    new = told(policy_command("explain", WRITE, "--policy", "node-app", "-o", "json"))
+    old = told(policy_command("explain", WRITE, "--policy", "node-app", "--fact", "docs/a.md=existed", "-o", "json"))
+    assert (new["rule"], old["rule"]) == ("write.allow.created", "write.rewrite.none")
+
+
+def test_a_tree_gives_facts_and_is_not_changed(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "docs").mkdir(parents=True)
+    (tree / "docs" / "a.md").symlink_to("/etc/passwd")
+    (tree / "package.json").write_text('{"scripts": {"check": "tsc"}}')
+    before = sorted(str(path) for path in tree.rglob("*"))
+    outside = told(policy_command("explain", WRITE, "--repo", str(tree), "-o", "json"))
+    check = json.dumps({"tool": "workspace.run_command", "arguments": {"argv": ["pnpm", "check"]}})
+    script = told(policy_command("explain", check, "--repo", str(tree), "-o", "json"))
+    assert (outside["code"], outside["rule"]) == ("workspace_write_not_allowed", "path.outside")
+    assert script["code"] == "direct_typecheck_refused"
+    assert sorted(str(path) for path in tree.rglob("*")) == before
+
+
+def test_the_branch_of_a_push_is_told() -> None:
+    push = json.dumps({"tool": "workspace.git_push", "arguments": {}})
+    refused = told(policy_command("explain", push, "--branch", "x", "--default-branch", "X", "-o", "json"))
+    assert refused["code"] == "default_branch_refused"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["not json"], ["{}"], [""], [PUSH, "--fact", "a"], [PUSH, "--fact", "a=b"], [PUSH, "--fact", "../x=link"]],
+)
+def test_what_cannot_be_read_ends_with_2(arguments: list[str]) -> None:
+    assert code(policy_command("explain", *arguments)) == 2
+
+
+def test_hostile_text_in_a_call_does_not_reach_the_terminal() -> None:
+    call = json.dumps({"tool": "workspace.write_file", "arguments": {"path": "src/\u202egpj.\u001b[2J", "content": ""}})
+    output = policy_command("explain", call).stdout
+    assert not {"\x1b", "\u202e"} & set(output)
+
+
+# show
+
+
+def test_show_has_every_default_the_kinds_and_the_rules() -> None:
+    shown = yaml.safe_load(policy_command("show", "read-only").stdout)
+    assert shown == told(policy_command("show", "read-only", "-o", "json"))
+    assert (shown["policy"]["limits"]["pids"], shown["kinds"]["network.run.allow"]) == (512, "boundary")
+    assert "git.push.verb" in {rule["id"] for rule in shown["argvRules"]}
+
+
+# diff and replay
+
+
+def test_equal_policies_end_with_0_and_print_no_key(tmp_path: Path) -> None:
+    result = policy_command("diff", "default", "default", "-o", "json")
+    assert (result.exit_code, told(result)) == (0, {"keys": [], "calls": []})
+
+
+def test_differing_policies_end_with_1_and_their_keys(audit: Path) -> None:
+    result = policy_command("diff", "default", "read-only", "-o", "json", "--audit", str(audit))
+    keys, calls = {row["key"] for row in told(result)["keys"]}, told(result)["calls"]
+    assert (result.exit_code, keys) == (1, {"writeAllow", "rewriteAllow", "writeDeny", "push.branches"})
+    assert [(row["seq"], row["a"], row["b"]) for row in calls] == [
+        (2, "ok", "workspace_write_not_allowed"),
+        (5, "ok", "workspace_write_not_allowed"),
+    ]
+
+
+def test_replay_lists_the_calls_that_would_differ_and_ends_with_1(audit: Path) -> None:
+    result = policy_command("replay", "--policy", "read-only", str(audit), "-o", "jsonl")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (result.exit_code, [(row["seq"], row["would"]) for row in rows]) == (
+        1,
+        [(2, "workspace_write_not_allowed"), (5, "workspace_write_not_allowed")],
+    )
+    assert all(row["rule"] == "write.allow.none" and row["hint"] for row in rows)
+
+
+def test_replay_ends_with_0_where_nothing_differs_and_finds_a_run_by_its_id(audit: Path) -> None:
+    runs = Path(os.environ["RUNNER_STATE_DIR"]) / "runs" / "0123abcd"
+    runs.mkdir(parents=True)
+    audit.rename(runs / "audit.jsonl")
+    assert policy_command("replay", "--policy", "default", "0123abcd").exit_code == 0
+    assert policy_command("replay", "--policy", "default", str(runs)).exit_code == 0
+
+
+def test_a_log_that_was_changed_is_not_replayed(audit: Path) -> None:
+    audit.write_bytes(audit.read_bytes().replace(b"src/n.txt", b"src/m.txt"))
+    assert code(policy_command("replay", "--policy", "default", str(audit))) == 2
+
+
+def test_what_is_no_log_ends_with_2(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for name in ("nope", str(tmp_path / "fifo"), str(tmp_path)):
+        assert code(policy_command("replay", "--policy", "default", name)) == 2
+
+
+def test_a_hidden_secret_stands_in_no_line_of_the_log(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "audit.jsonl", "run1", lambda: "2026-01-01T00:00:00.000+00:00")
+    log.hide("tok-FAKE-1234")
+    log.hide("short")
+    log.append("decision", {"argv": ["git", "-c", "x=tok-FAKE-1234y"], "facts": {"tok-FAKE-1234": 1}, "w": "short"})
+    log.close()
+    text = log.path.read_text()
+    assert ("tok-FAKE-1234" in text, "x=***y" in text, "short" in text) == (False, True, True)

@@ -1,0 +1,204 @@
+"""The closed world against random words, and against git itself: a canonical argv means what the original meant."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from runner.model.errors import ErrorCode, ToolError
+from runner.policy.argv import ArgvPolicy, ArgvVerdict, judge_argv
+from runner.policy.strict_git_options import Option, Verb
+from runner.policy.strict_git_verbs import VERBS
+from tests.support.argv_trees import BINS, FakeTree, full_write
+
+ALIASES = {"st": "status -s", "lg": "log --oneline", "up": "push", "loop": "loop", "sh": "!sh", "ci": "-C src commit"}
+
+
+def _judge(argv: list[str], tree: FakeTree | None = None) -> ArgvVerdict:
+    tree = tree or FakeTree(aliases=dict(ALIASES))
+    policy = ArgvPolicy(BINS, "os:red", full_write, lambda: tuple(tree.created), "strict")
+    return judge_argv(argv, policy, tree)
+
+
+_WORDS = st.lists(
+    st.one_of(
+        st.text(max_size=8),
+        st.sampled_from(
+            "-C -c -- - --no-pager status log commit diff st lg ci -m -n -5 --oneline --format= HEAD src src/app.mjs "
+            "run test hi ls --silent --prefix -e --test ::: --quiet -q config stash push list show reflog tag branch "
+            "-d --contains core.fsmonitor=false user.name=x --no-ext-diff build.mjs ./build true --json t list".split()
+        ),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(sorted(BINS)), _WORDS)
+def test_a_canonical_argv_read_again_is_itself(program: str, words: list[str]) -> None:
+    try:
+        verdict = _judge([program, *words])
+    except ToolError as error:
+        assert error.code in (ErrorCode.INVALID_ARGUMENTS, ErrorCode.ARGV_REQUIRED, ErrorCode.BIN_NOT_ALLOWLISTED)
+        return
+    if verdict.decision.allowed:
+        again = _judge(list(verdict.argv))
+        assert again.decision.allowed, again.decision.message
+        assert again.argv == verdict.argv
+    else:
+        assert verdict.decision.rule in verdict.decision.message
+        assert verdict.decision.hint
+
+
+# --- words that a verb's own grammar allows, in every spelling that git takes ---
+
+_VALUES = ["1", "2", "x", "HEAD", "main", "src/app.mjs", "c", "never", "%h %s", "short", "zdiff3", "ours", "all"]
+_OPERANDS = st.lists(
+    st.sampled_from(["HEAD", "main", "side", "HEAD~1", "src/app.mjs", "src", "a", "user.name", "--", "-", "t1", "new"]),
+    max_size=3,
+)
+
+
+@st.composite
+def _option(draw: st.DrawFn, option: Option, grammar: Verb) -> list[str]:
+    value = draw(st.sampled_from(sorted(option.choices) or (["1", "2", "3"] if option.kind == "#" else _VALUES)))
+    if option.letters and (not option.name or draw(st.booleans())):
+        letter = "-" + draw(st.sampled_from(option.letters))
+        if option.kind is None:
+            return [letter]
+        if option.kind in ("?", "l"):
+            return draw(st.sampled_from([[letter], [letter + value]]))
+        return draw(st.sampled_from([[letter + value], [letter, value]]))
+    name = option.name
+    if grammar.abbreviates and draw(st.booleans()):
+        name = name[: draw(st.integers(min_value=2, max_value=max(2, len(name))))]
+    if option.negatable and draw(st.booleans()):
+        return [f"--no-{name}"]
+    if option.kind is None:
+        return [f"--{name}"]
+    if option.kind in ("?", "l"):
+        return draw(st.sampled_from([[f"--{name}"], [f"--{name}={value}"]]))
+    if option.kind == "=":
+        return [f"--{name}={value}"]
+    return draw(st.sampled_from([[f"--{name}", value], [f"--{name}={value}"]]))
+
+
+@st.composite
+def _git_argv(draw: st.DrawFn) -> list[str]:
+    name = draw(st.sampled_from(sorted(VERBS)))
+    grammar = VERBS[name]
+    words: list[str] = []
+    if grammar.options:
+        for option in draw(st.lists(st.sampled_from(grammar.options), max_size=3)):
+            words.extend(draw(_option(option, grammar)))
+    operands = draw(_OPERANDS)
+    mixed = [*operands, *words] if draw(st.integers(0, 4)) == 0 else [*words, *operands]
+    return ["git", *name.split(), *mixed]
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """A repository that is copied for every command, so that effects can be compared."""
+
+    root: Path
+
+    def run(self, argv: tuple[str, ...] | list[str]) -> tuple[int, str, str]:
+        """Exit code, output, and what the command made of refs, index and files."""
+        work = self.root / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        shutil.copytree(self.root / "template", work, symlinks=True)
+        done = _git(work, *argv[1:])
+        state = "".join(
+            _git(work, *words).stdout
+            for words in (
+                ["show-ref", "--head"],
+                ["status", "--porcelain=v2", "--branch", "--ignored", "-uall"],
+                ["stash", "list"],
+                ["ls-files", "-s"],
+            )
+        )
+        files = "".join(
+            f"{path.relative_to(work)}:{path.read_bytes()!r}\n"
+            for path in sorted(work.rglob("*"))
+            if path.is_file() and ".git" not in path.parts
+        )
+        return done.returncode, done.stdout, state + files
+
+
+def _git(root: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    env = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(root),
+        "LANG": "C.UTF-8",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_EDITOR": "/bin/false",
+        "GIT_SEQUENCE_EDITOR": "/bin/false",
+        "GIT_PAGER": "cat",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_CEILING_DIRECTORIES": str(root.parent),
+        **{f"GIT_{who}_NAME": "x" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_EMAIL": "x@x" for who in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{who}_DATE": "1700000000 +0000" for who in ("AUTHOR", "COMMITTER")},
+    }
+    return subprocess.run(
+        ["git", *args],
+        cwd=root,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=20,
+        check=False,
+    )
+
+
+def _built(root: Path) -> Path:
+    template = root / "template"
+    (template / "src").mkdir(parents=True)
+    _git(template, "init", "-q", "-b", "main", ".")
+    _git(template, "config", "user.name", "x")
+    for number in range(3):
+        (template / "src/app.mjs").write_text("".join(f"line {n} {number if n == 4 else ''}\n" for n in range(9)))
+        (template / "a").write_text(f"{number}\n")
+        _git(template, "add", ".")
+        _git(template, "commit", "-qm", f"c{number}")
+    _git(template, "tag", "-a", "-m", "one", "t1", "HEAD~1")
+    _git(template, "switch", "-qc", "side", "HEAD~1")
+    (template / "b").write_text("b\n")
+    _git(template, "add", ".")
+    _git(template, "commit", "-qm", "side")
+    _git(template, "switch", "-q", "main")
+    (template / "a").write_text("stashed\n")
+    _git(template, "stash", "-q")
+    (template / "src/app.mjs").write_text("changed\n")
+    (template / "a").write_text("staged\n")
+    _git(template, "add", "a")
+    (template / "new").write_text("new\n")
+    return template
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[_Bench]:
+    with TemporaryDirectory() as folder:
+        _built(Path(folder))
+        yield _Bench(Path(folder))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(argv=_git_argv())
+def test_a_canonical_argv_does_what_the_original_does(bench: _Bench, argv: list[str]) -> None:
+    verdict = _judge(argv)
+    if verdict.decision.allowed:
+        assert bench.run(verdict.argv) == bench.run(argv), (argv, verdict.argv)
