@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from runner.model.errors import RunnerError
 
@@ -75,9 +76,12 @@ class AuditLog:
         return self._prev
 
     def hide(self, secret: str) -> None:
-        """From the next line on, `***` stands wherever the secret would. A secret too short to be one is not hidden."""
+        """From the next line on, `***` stands wherever the secret would, as it is or quoted for an address.
+
+        A secret that is too short to be one is not hidden.
+        """
         if len(secret) >= MIN_SECRET_CHARACTERS:
-            self._hidden = tuple(sorted({*self._hidden, secret}, key=len, reverse=True))
+            self._hidden = tuple(sorted({*self._hidden, secret, quote(secret, safe="")}, key=len, reverse=True))
 
     def append(self, event: str, data: Mapping[str, Any]) -> None:
         """The line is in the file, handed to the operating system.

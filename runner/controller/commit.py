@@ -4,9 +4,14 @@ Steps, numbered as in the body:
 
 1. A copy of the index gets everything that changed (`add -A`); its tree is what would be committed.
 2. That tree is judged against HEAD. A violation ends here: nothing was touched.
-3. The real index is staged and `git commit` runs, with the hooks that set-up left.
-4. What was committed is judged again, since hooks may add to it.
-5. Whenever 3 or 4 fails, HEAD, index and working tree become what they were at the start.
+3. What hooks could disturb is kept on this side (`commit_state`).
+4. The real index is staged and `git commit` runs, with the hooks that set-up left.
+5. It made exactly one commit, on the same branch, on top of HEAD (and of what was being merged). That commit is judged
+   again, since hooks may add to it.
+6. Whenever 4 or 5 fails, HEAD, index and working tree become what they were at the start; what could not be put back
+   is said.
+
+A merge of what the remote had is judged like the gate does: what follows from its parents is nobody's change.
 
 All of it happens in the container that untrusted code shares: a guard rail. The boundary is the gate, which judges
 every commit that leaves.
@@ -14,100 +19,123 @@ every commit that leaves.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from runner.controller import commit_state
+from runner.controller.commit_state import Everything, Saved, TreeFailed
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.raw_diff import parse_raw_diff
-from runner.engine.contract import SpawnRequest, SpawnResult
+from runner.engine.contract import SpawnResult
+from runner.gate.merges import introduced_by_merge
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
 from runner.tools.workspace import CommitOutcome
 
-__all__ = ["Judge", "commit"]
+__all__ = ["Judge", "Known", "commit"]
 
 Judge = Callable[[tuple[TreeChange, ...]], None]
 """Raises ToolError when the changes violate the write policy."""
 
+Known = Callable[[str], bool]
+"""Whether the remote had that commit when the run started, by the host's own record."""
+
 _MESSAGE_TAIL_CHARS = 4000  # enough of a hook's output to act on
 _IDENTITY_OF_NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's empty tree, for a first commit
+_MAX_MERGED = 7  # each pair of parents is compared; as many as the gate takes
 
 
 @dataclass(frozen=True, slots=True)
-class _Before:
-    """What has to be restored: HEAD's commit, a copy of the index, and the tree of everything not ignored."""
+class _Start:
+    """What the commit stands on: HEAD's branch and commit, and the commits that are being merged."""
 
+    branch: str | None
     head: str | None
-    index_copy: str
-    tree: str
+    merging: tuple[str, ...]
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return (*([self.head] if self.head else []), *self.merging)
 
 
-def commit(git: GuestGit, message: str, judge: Judge) -> CommitOutcome:
+def commit(git: GuestGit, message: str, judge: Judge, known: Known = lambda _commit: False) -> CommitOutcome:
     """One commit on the current branch, within the policy.
 
     Raises:
-        ToolError: `git_commit_failed` with git's own words, or what `judge` raised; then nothing has changed.
+        ToolError: `git_commit_failed` with git's own words, or what `judge` raised. Then HEAD, index and files are as
+            they were, or the details hold `restored: false` and name what is not.
     """
-    with _temporary(git) as (index_copy, scratch_index):
-        head = git.object_name("HEAD")
-        before = _Before(head, index_copy, _tree_of_everything(git, index_copy, scratch_index))  # 1
-        judge(_changes(git, head, before.tree))  # 2
-        try:
-            _stage_and_commit(git, message)  # 3
-            made = git.object_name("HEAD")
-            if made is None or made == head:
-                raise _failed("git reported success, but HEAD did not move")
-            changes = _changes(git, head, made)
-            judge(changes)  # 4
-        except ToolError:
-            _restore(git, before, scratch_index)  # 5
-            raise
+    start = _start(git)
+    try:
+        now = commit_state.everything(git)  # 1
+    except TreeFailed as failed:
+        raise _failed(_words(failed.result)) from None
+    staged = _changes(git, start.head or _IDENTITY_OF_NOTHING, now.tree)
+    judge(_introduced(git, start, now.tree, staged, known))  # 2
+    saved = _save(git, start, now, staged)  # 3
+    try:
+        _stage_and_commit(git, message)  # 4
+        made = _the_one_commit(git, start)  # 5
+        changes = _changes(git, start.head or _IDENTITY_OF_NOTHING, made)
+        judge(_introduced(git, start, made, changes, known))
+    except ToolError as error:
+        left = commit_state.restore(git, saved)  # 6
+        raise _not_restored(error, left) if left else error from None
+    _remove_locks(git, start)
     return CommitOutcome(made, tuple(sorted(change.path for change in changes)))
 
 
-@contextmanager
-def _temporary(git: GuestGit) -> Iterator[tuple[str, str]]:
-    """Names for a copy of the index and a scratch index, beside the repository's own so that paths mean the same."""
-    token = secrets.token_hex(8)
-    names = (f"/tmp/runner-index-{token}", f"/tmp/runner-scratch-{token}")  # noqa: S108 - inside the container
-    index = git.line("rev-parse", "--git-path", "index")
-    if index is None:
-        raise _failed("the workspace is not a git repository any more")
-    try:
-        _copy(git, index, names[0])
-        yield names
-    finally:
-        _program(git, "rm", "-f", "--", *names, *(f"{name}.lock" for name in names))
+def _start(git: GuestGit) -> _Start:
+    _require_own_repository(git)
+    merging = git.program("/usr/bin/cat", ".git/MERGE_HEAD")
+    names = merging.stdout.decode("ascii", "replace").split() if merging.exit == 0 else []
+    if len(names) > _MAX_MERGED or any(hex_name(name) is None for name in names):
+        raise _failed("the merge in progress cannot be read, or is one of too many commits")
+    return _Start(git.line("symbolic-ref", "--quiet", "HEAD"), git.object_name("HEAD"), tuple(names))
 
 
-def _program(git: GuestGit, *argv: str) -> SpawnResult:
-    request = SpawnRequest(argv, git.environment, git.deadline_seconds, output_cap_bytes=65536)
-    return git.sandbox.spawn(request)
+def _require_own_repository(git: GuestGit) -> None:
+    """A linked `.git`, a moved work tree or a bare repository: what git does there is not about the workspace."""
+    where = git.run("rev-parse", "--show-toplevel", "--absolute-git-dir").stdout.splitlines()
+    if len(where) != 2 or where[1] != where[0] + b"/.git":
+        raise _failed("the workspace is not a git repository with a .git folder and a working tree of its own")
 
 
-def _copy(git: GuestGit, source: str, target: str) -> None:
-    if _program(git, "cp", "--", source, target).exit != 0 and _program(git, "test", "-e", source).exit == 0:
-        raise _failed("the index could not be read")
+def _save(git: GuestGit, start: _Start, now: Everything, staged: tuple[TreeChange, ...]) -> Saved:
+    there = tuple(change.path for change in staged if change.new_mode is not None)
+    saved = commit_state.save(git, now, there, start.parents)
+    if saved is None:
+        raise _failed("the repository's own state (.git without its objects) cannot be read, or is over 64 MiB")
+    return saved
 
 
-def _tree_of_everything(git: GuestGit, index_copy: str, scratch: str) -> str:
-    """The tree that `git add -A` on top of the present index would make; the present index stays."""
-    _copy(git, index_copy, scratch)
-    added = git.run("add", "-A", index=scratch)
-    written = git.run("write-tree", index=scratch)
-    tree = hex_name(written.stdout.decode("ascii", "replace")) if written.exit == 0 else None
-    if added.exit != 0 or tree is None:
-        raise _failed(_words(added if added.exit != 0 else written))
-    return tree
-
-
-def _changes(git: GuestGit, old: str | None, new: str) -> tuple[TreeChange, ...]:
-    result = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", old or _IDENTITY_OF_NOTHING, new)
+def _changes(git: GuestGit, old: str, new: str) -> tuple[TreeChange, ...]:
+    result = git.run("diff-tree", "-r", "-z", "--raw", "--no-renames", "--full-index", old, new)
     if result.exit != 0 or result.truncated:
         raise _failed(_words(result))
     return parse_raw_diff(result.stdout)
+
+
+def _introduced(
+    git: GuestGit, start: _Start, new: str, changes: tuple[TreeChange, ...], known: Known
+) -> tuple[TreeChange, ...]:
+    """What is to be judged: `changes` against HEAD, without what a merge of the remote's commits brought."""
+    if start.head is None or not start.merging or not all(known(name) for name in start.merging):
+        return changes
+
+    def diff(old: str, other: str) -> dict[str, TreeChange]:
+        return {change.path: change for change in _changes(git, old, other)}
+
+    sides = [{change.path: change for change in changes}, *(diff(name, new) for name in start.merging)]
+    return introduced_by_merge(start.parents, sides, diff, lambda one, two: _merge_bases(git, one, two))
+
+
+def _merge_bases(git: GuestGit, one: str, two: str) -> list[str]:
+    result = git.run("merge-base", "--all", one, two)
+    bases = result.stdout.decode("ascii", "replace").split()
+    if result.exit not in (0, 1) or any(hex_name(base) is None for base in bases):
+        raise _failed("the merge base of what is being merged could not be found")
+    return bases or [_IDENTITY_OF_NOTHING]
 
 
 def _stage_and_commit(git: GuestGit, message: str) -> None:
@@ -120,18 +148,27 @@ def _stage_and_commit(git: GuestGit, message: str) -> None:
         raise _failed(_words(made))
 
 
-def _restore(git: GuestGit, before: _Before, scratch: str) -> None:
-    """HEAD, index and every file that git does not ignore are as they were before the commit began."""
-    now = _tree_of_everything(git, before.index_copy, scratch)
-    if now != before.tree:
-        git.run("read-tree", "--reset", now, index=scratch)
-        git.run("update-index", "-q", "--refresh", index=scratch)
-        git.run("read-tree", "-m", "-u", now, before.tree, index=scratch)
-    if before.head is not None:
-        git.run("update-ref", "-m", "commit refused", "HEAD", before.head)
-    index = git.line("rev-parse", "--git-path", "index")
-    if index is not None:
-        _copy(git, before.index_copy, index)
+def _the_one_commit(git: GuestGit, start: _Start) -> str:
+    """HEAD's commit, once it is seen to be the only new one and on the branch that HEAD was on."""
+    _require_own_repository(git)
+    made = git.object_name("HEAD")
+    if made is None or made == start.head:
+        raise _failed("git reported success, but HEAD did not move")
+    if git.line("symbolic-ref", "--quiet", "HEAD") != start.branch:
+        raise _failed("a hook switched to another branch")
+    # The object itself is read: grafts and a commit graph, which hooks can write, say nothing here.
+    raw = git.run("cat-file", "commit", made)
+    header = raw.stdout.partition(b"\n\n")[0].split(b"\n")
+    parents = tuple(line[7:].decode("ascii", "replace") for line in header if line.startswith(b"parent "))
+    if raw.exit != 0 or parents != start.parents:
+        raise _failed("a hook made commits of its own, so that HEAD is not one commit ahead of where it was")
+    return made
+
+
+def _remove_locks(git: GuestGit, start: _Start) -> None:
+    """Locks that git needed for the commit, so which were not there before: a hook left them, and no process lives."""
+    locked = ["index", "HEAD", *([start.branch] if start.branch is not None else [])]
+    git.program("/usr/bin/rm", "-f", "--", *(f".git/{name}.lock" for name in locked))
 
 
 def _words(result: SpawnResult) -> str:
@@ -147,4 +184,14 @@ def _failed(why: str) -> ToolError:
         f"git did not commit: {why}",
         hint="Mend what it says and commit again; nothing was changed.",
         details={"output": why},
+    )
+
+
+def _not_restored(error: ToolError, left: tuple[str, ...]) -> ToolError:
+    return ToolError(
+        error.code,
+        f"{error.message}\nWhat was done meanwhile could not all be undone. Not as before: {', '.join(left)}.",
+        rule=error.rule,
+        hint="Look at the repository (git status, git log) before anything else.",
+        details={**error.details, "restored": False, "not_restored": list(left)},
     )

@@ -26,6 +26,10 @@ BASE_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "GIT_ASKPASS": "/bin/false",
         # A ~/.gitconfig that the run wrote could move the hooks away; the system file is the image's own.
         "GIT_CONFIG_GLOBAL": "/dev/null",
+        # So could a ~/.npmrc or ~/.config/{pnpm,mise,git} that the run wrote name a shell, run a template or a filter:
+        # the home folder's settings are read by nobody. The folder is not there, and the root file system is read-only.
+        "npm_config_userconfig": "/dev/null",
+        "XDG_CONFIG_HOME": "/etc/xdg",
         # mise obeys a hostile configuration by itself unless it is paranoid.
         "MISE_PARANOID": "1",
         "MISE_YES": "0",

@@ -6,10 +6,11 @@ rails that keep configuration written by the run from starting programs during o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from runner.engine.contract import OutputSink, Sandbox, SpawnRequest, SpawnResult
+from runner.engine.contract import FileRefused, OutputSink, Sandbox, SpawnRequest, SpawnResult
 
 __all__ = ["GuestGit", "hex_name"]
 
@@ -37,12 +38,16 @@ def hex_name(text: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class GuestGit:
-    """git in one sandbox. `hooks_path` is where set-up left the hooks; our commits and pushes run those, no others."""
+    """git in one sandbox. `hooks_path` is where set-up left the hooks; our commits and pushes run those, no others.
+
+    No program runs longer than `deadline_seconds`, or than the seconds that `remaining` says the run has left.
+    """
 
     sandbox: Sandbox
     environment: Mapping[str, str]
     hooks_path: str
     deadline_seconds: float
+    remaining: Callable[[], float] = lambda: math.inf
 
     def run(
         self,
@@ -54,20 +59,34 @@ class GuestGit:
         deadline_seconds: float | None = None,
     ) -> SpawnResult:
         """The result of `git ARGS`; without `hooks`, no hook runs. `index` names another index file."""
-        environment = dict(self.environment)
+        # A graft would make the workspace's git see a history that the gate, and the remote, do not.
+        environment = {**self.environment, "GIT_GRAFT_FILE": "/dev/null"}
         if index is not None:
             environment["GIT_INDEX_FILE"] = index
         hooks_path = self.hooks_path if hooks else "/dev/null"
-        return self.sandbox.spawn(
-            SpawnRequest(
-                argv=("git", "--no-replace-objects", *_SAFE, "-c", f"core.hooksPath={hooks_path}", *args),
-                env=environment,
-                deadline_seconds=deadline_seconds or self.deadline_seconds,
-                output_cap_bytes=_OUTPUT_CAP_BYTES,
-                stdin=stdin,
-                sink=sink,
-            )
-        )
+        argv = ("git", "--no-replace-objects", *_SAFE, "-c", f"core.hooksPath={hooks_path}", *args)
+        return self._spawn(argv, environment, stdin, sink=sink, deadline_seconds=deadline_seconds)
+
+    def program(self, *argv: str, stdin: Iterable[bytes] | None = None) -> SpawnResult:
+        """The result of one of the image's own programs, named by absolute path, in the workspace's root."""
+        return self._spawn(argv, self.environment, stdin)
+
+    def _spawn(
+        self,
+        argv: tuple[str, ...],
+        environment: Mapping[str, str],
+        stdin: Iterable[bytes] | None,
+        *,
+        sink: OutputSink | None = None,
+        deadline_seconds: float | None = None,
+    ) -> SpawnResult:
+        seconds = min(deadline_seconds or self.deadline_seconds, self.remaining())
+        request = SpawnRequest(argv, environment, seconds, _OUTPUT_CAP_BYTES, stdin=stdin, sink=sink)
+        try:
+            return self.sandbox.spawn(request)
+        except FileRefused as refused:  # the run closed the workspace's root to itself: nothing can be started there
+            said = f"the workspace cannot be entered ({refused.fault})".encode()
+            return SpawnResult(126, b"", said, 0, len(said), False, False, duration_ms=0.0, started=False)
 
     def line(self, *args: str) -> str | None:
         """The first line that `git ARGS` prints, None when it fails or prints nothing."""

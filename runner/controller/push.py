@@ -1,8 +1,11 @@
 """`workspace.git_push`: from the branch in the workspace to the recorded remote, through the gate.
 
 1. The branch is asked of the workspace; the default branch is the host's record, made at the start.
-2. The binding is looked up by the recorded address; its credential stays on this side.
-3. An ordinary push to the outbox inside runs the repository's own pre-push hook, with no credential anywhere near.
+2. The binding is looked up by the recorded address; its credential stays on this side. The gate asks the remote what
+   it has now.
+3. An ordinary push to the outbox inside runs the repository's own pre-push hook, with no credential anywhere near. The
+   outbox is made anew each time, with the branch as the remote has it, so that the hook is told the truth and what was
+   refused before is not in the way.
 4. The new objects are taken out and checked strictly; every commit that would leave is judged by the policy.
 5. The gate pushes exactly that commit to exactly that branch of the recorded remote.
 
@@ -11,25 +14,27 @@ Steps 1 and 3 are answered by the untrusted side; 2, 4 and 5 are the boundary an
 
 from __future__ import annotations
 
-import queue
-import threading
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.guest_git import GuestGit
+from runner.controller.outgoing_pack import OutgoingPack, push_failed, words
 from runner.controller.set_up import OUTBOX
-from runner.engine.contract import SpawnRequest, SpawnResult
+from runner.engine.contract import SpawnRequest
 from runner.gate.address import Address
-from runner.gate.delivery import collect_step
+from runner.gate.credentials import CredentialSource
+from runner.gate.delivery import outbox_steps
 from runner.gate.fetch import Fetched
 from runner.gate.host_git import GitFailed, HostGit
 from runner.gate.outgoing import Quarantine, receive
 from runner.gate.push import PushStatus, push
-from runner.gate.range import OutgoingCommit, changes_of_range
-from runner.model.errors import ErrorCode, RunnerError, ToolError
-from runner.policy.basis import Basis, decision_of
-from runner.policy.changes import ChangeFacts, Violation, judge_changes
+from runner.gate.range import Known, Side, changes_of_range, trees_of_known
+from runner.gate.refs import HEADS
+from runner.gate.remote_now import remote_now
+from runner.model.errors import ErrorCode, ToolError
+from runner.policy.basis import Basis, push_decision_of
+from runner.policy.changes import BaseTree, ChangeFacts, JudgedChanges, Violation, judge_changes, leading
 from runner.policy.document import Binding
 from runner.policy.push import decide_branch, judge_push
 from runner.policy.writes import WriteRules
@@ -41,10 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["PushDoor"]
 
 _MIB = 1024 * 1024
-_TAIL_CHARS = 4000
 _MAX_NAMED = 100
-_COLLECT_SECONDS = 300.0
-_BACKLOG_CHUNKS = 64  # of at most 64 KiB each, between the workspace's stream and the gate's git
+_STEP_OUTPUT_BYTES = 65536  # what the making of the outbox may say when it fails
 
 
 class PushDoor:
@@ -56,6 +59,7 @@ class PushDoor:
         self._fetched = fetched
         self._address = address
         self._rules = rules
+        self._own: dict[str, Known] = {}  # what this run brought to the remote, judged: it stays the run's own
 
     def push(self) -> PushedBranch:
         """The current branch is on the remote.
@@ -65,26 +69,27 @@ class PushDoor:
         """
         git = self._run.git
         branch, commit = self._current(git)  # 1
-        default = self._fetched.default_branch or ""
+        default = self._fetched.default_branch
         decision = decide_branch(self._run.policy.push, branch, default)
         self._run.on_decision(decision, Basis.of_branch(branch, default))
         decision.raise_if_denied()
-        binding = self._binding()  # 2
+        credential = credential_of(self._binding(), self._run.host.secrets)  # 2
         self._run.audit.append("push.asked", {"branch": branch, "commit": commit})
-        self._to_outbox(git, branch, commit)  # 3
-        with self._quarantine(commit) as quarantine:  # 4
+        now = remote_now(self._gate, self._fetched, credential=credential)
+        self._to_outbox(git, branch, commit, now.get(HEADS + branch))  # 3
+        with self._quarantine(commit, now) as quarantine:  # 4
             self._judge(quarantine)
-            outcome = self._leave(quarantine, branch, binding)  # 5
+            outcome = self._leave(quarantine, branch, credential)  # 5
         return PushedBranch(branch, commit, outcome)
 
     def _current(self, git: GuestGit) -> tuple[str, str]:
         full = git.line("symbolic-ref", "--quiet", "HEAD")
         commit = git.object_name("HEAD")
-        if full is None or not full.startswith("refs/heads/"):
-            raise _failed("HEAD is on no branch", "Switch to a branch (git switch -c NAME) and push again.")
+        if full is None or not full.startswith(HEADS):
+            raise push_failed("HEAD is on no branch", "Switch to a branch (git switch -c NAME) and push again.")
         if commit is None:
-            raise _failed("the branch has no commit", "Commit something first.")
-        return full.removeprefix("refs/heads/"), commit
+            raise push_failed("the branch has no commit", "Commit something first.")
+        return full.removeprefix(HEADS), commit
 
     def _binding(self) -> Binding:
         binding = binding_for(self._run.policy.bindings, self._address)
@@ -97,118 +102,63 @@ class PushDoor:
             )
         return binding
 
-    def _to_outbox(self, git: GuestGit, branch: str, commit: str) -> None:
+    def _to_outbox(self, git: GuestGit, branch: str, commit: str, present: str | None) -> None:
+        """The outbox, which had the branch at `present` as the remote has, accepted the commit, and so did the hook."""
+        if present is not None and git.object_name(present) != present:
+            raise push_failed(
+                f"the remote has {branch} at {present}, which the workspace does not have",
+                "Others pushed to this branch since the run started. Push to a branch of another name.",
+            )
+        for step in outbox_steps({} if present is None else {HEADS + branch: present}, outbox=OUTBOX):
+            seconds = min(git.deadline_seconds, self._run.remaining())
+            request = SpawnRequest(step.argv, git.environment, seconds, _STEP_OUTPUT_BYTES, stdin=[step.stdin])
+            made = self._run.sandbox.spawn(request)
+            if made.exit != 0:
+                raise push_failed(f"{step.why} could not be made ready: {words(made)}", "Free space in /home/agent.")
         # --no-replace-objects and a full refspec: what is pushed is the commit that was named, to that branch only.
-        result = git.run("push", "--porcelain", "--", OUTBOX, f"{commit}:refs/heads/{branch}", hooks=True)
+        result = git.run("push", "--porcelain", "--", OUTBOX, f"{commit}:{HEADS}{branch}", hooks=True)
         if result.exit != 0:
-            raise _failed(_words(result), "Mend what it says and push again; nothing left the workspace.")
+            raise push_failed(words(result), "Mend what it says and push again; nothing left the workspace.")
 
-    def _quarantine(self, commit: str) -> Quarantine:
+    def _quarantine(self, commit: str, now: Mapping[str, str]) -> Quarantine:
         maximum = self._run.policy.push.max_mib * _MIB
         scratch = self._run.record.folder / "quarantine"
-        with _OutgoingPack(self._run, self._fetched, commit) as pack:
-            return receive(self._gate, self._fetched, pack.chunks(), commit, max_bytes=maximum, scratch=scratch)
+        with OutgoingPack(self._run, self._fetched, commit) as pack:
+            chunks = pack.chunks()
+            return receive(self._gate, self._fetched, chunks, commit, now=now, max_bytes=maximum, scratch=scratch)
 
     def _judge(self, quarantine: Quarantine) -> None:
         rules = self._run.policy.push
         try:
-            commits = changes_of_range(quarantine, max_commits=rules.max_commits)
-            found = [(commit.changes, self._violations(quarantine, commit)) for commit in commits]
+            commits = changes_of_range(quarantine, max_commits=rules.max_commits, own=self._own)
+            known = {name: BaseTree.of(blobs) for name, blobs in trees_of_known(quarantine, commits).items()}
+            judged = [[self._judged(quarantine, side, known) for side in commit.sides] for commit in commits]
         except GitFailed as failure:
             raise _violation(f"the outgoing commits could not be listed: {failure}", []) from failure
-        violations = [violation for _, of_commit in found for violation in of_commit]
-        basis = Basis.of_push(self._rules, found, self._run.baseline.base_tree, rules.max_mib)
-        self._run.on_decision(decision_of(violations, "push.allow"), basis)
+        violations = [violation for of_commit in judged for part in of_commit for violation in part.found]
+        basis = Basis.of_push(self._rules, judged, rules.max_mib)
+        self._run.on_decision(push_decision_of(violations), basis)
         if violations:
             named = ", ".join(sorted({violation.path for violation in violations})[:10])
             only_append = all(violation.code is ErrorCode.WORKSPACE_APPEND_ONLY for violation in violations)
             raise _violation(f"the outgoing commits change what the policy forbids: {named}", violations, only_append)
+        self._own.update((commit.commit, commit.known) for commit in commits)
 
-    def _violations(self, quarantine: Quarantine, commit: OutgoingCommit) -> list[Violation]:
+    def _judged(self, quarantine: Quarantine, side: Side, known: Mapping[str, BaseTree]) -> JudgedChanges:
         maximum = self._run.policy.limits.file_mib * _MIB
-        facts = ChangeFacts(self._run.baseline.base_tree, lambda name: quarantine.blob(name, max_bytes=maximum))
-        found = judge_changes(self._rules, commit.changes, facts)
-        return [*found, *judge_push(self._run.policy.push, commit.changes, commits=1, pack_bytes=0)]
+        base = self._run.baseline.base_tree.joined([known[name] for name in sorted(side.known) if name in known])
+        facts = ChangeFacts(base, lambda name: quarantine.blob(name, max_bytes=maximum))
+        found = judge_changes(self._rules, side.changes, facts)
+        forbidden = judge_push(self._run.policy.push, side.changes, commits=1, pack_bytes=0)
+        return JudgedChanges(side.changes, (*found, *forbidden), base)
 
-    def _leave(self, quarantine: Quarantine, branch: str, binding: Binding) -> bool:
-        credential = credential_of(binding, self._run.host.secrets)
+    def _leave(self, quarantine: Quarantine, branch: str, credential: CredentialSource | None) -> bool:
         self._run.audit.append("push.leaving", {"branch": branch, "commit": quarantine.commit})
         outcome = push(self._gate, quarantine, self._fetched, branch, credential=credential)
         self._run.audit.append("push.done", {"branch": branch, "status": str(outcome.status)})
         if outcome.status is PushStatus.REFUSED:
-            raise _failed(outcome.reason, "Nothing was pushed. Bring the branch up to date, or mend what it says.")
+            raise push_failed(outcome.reason, "Nothing was pushed. Bring the branch up to date, or mend what it says.")
         return outcome.status is PushStatus.PUSHED
-
-
-class _OutgoingPack:
-    """The pack as it streams out of the workspace, pulled by the gate while a thread serves the sandbox's stream."""
-
-    def __init__(self, run: Prepared, fetched: Fetched, commit: str) -> None:
-        self._run = run
-        self._step = collect_step(fetched, commit, outbox=OUTBOX)
-        self._chunks: queue.Queue[bytes | None] = queue.Queue(_BACKLOG_CHUNKS)
-        self._abandoned = threading.Event()
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._collect, name="outgoing-pack", daemon=True)
-
-    def __enter__(self) -> _OutgoingPack:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        # The gate has stopped reading, at the end or because it refused: the sandbox's program must end too.
-        self._abandoned.set()
-        if self._thread.is_alive():
-            self._run.sandbox.cancel()
-        while self._thread.is_alive():
-            self._drain()
-            self._thread.join(0.05)
-
-    def chunks(self) -> Iterator[bytes]:
-        """The pack's bytes. Raises ToolError when the workspace's git failed."""
-        while (chunk := self._chunks.get()) is not None:
-            yield chunk
-        self._thread.join()
-        if self._failure is not None:
-            raise self._failure
-
-    def _collect(self) -> None:
-        try:
-            request = SpawnRequest(
-                self._step.argv,
-                self._run.git.environment,
-                _COLLECT_SECONDS,
-                output_cap_bytes=(self._run.policy.push.max_mib + 1) * _MIB,
-                stdin=[self._step.stdin],
-                sink=self._take,
-                kill_at_cap=True,
-            )
-            result = self._run.sandbox.spawn(request)
-            if result.exit != 0 and not result.truncated:
-                raise _failed(f"git could not pack what would leave: {_words(result)}", "Check it with git fsck.")
-        except (RunnerError, ToolError) as error:
-            self._failure = error
-        finally:
-            self._chunks.put(None)
-
-    def _take(self, name: str, data: bytes) -> None:
-        if name == "stdout" and not self._abandoned.is_set():
-            self._chunks.put(data)
-
-    def _drain(self) -> None:
-        while not self._chunks.empty():
-            self._chunks.get_nowait()
-
-
-def _words(result: SpawnResult) -> str:
-    if result.timed_out:
-        return "it ran into its time limit"
-    said = (result.stderr + b"\n" + result.stdout).decode("utf-8", "replace").strip()
-    return said[-_TAIL_CHARS:] or f"git ended with {result.exit}"
-
-
-def _failed(why: str, hint: str) -> ToolError:
-    return ToolError(ErrorCode.GIT_PUSH_FAILED, f"git did not push: {why}.", hint=hint, details={"output": why})
 
 
 def _violation(why: str, violations: list[Violation], append_only: bool = False) -> ToolError:
@@ -216,7 +166,7 @@ def _violation(why: str, violations: list[Violation], append_only: bool = False)
     return ToolError(
         ErrorCode.WORKSPACE_APPEND_ONLY if append_only else ErrorCode.PUSH_POLICY_VIOLATION,
         f"Nothing was pushed: {why}.",
-        rule=violations[0].rule if violations else "push.objects",
+        rule=leading(violations).rule if violations else "push.objects",
         hint="Undo those changes in every commit that would leave (git reset --soft BASE, then commit anew).",
         details={"violations": named},
     )

@@ -18,9 +18,12 @@ from runner.gate.fetch import Fetched
 from runner.gate.host_git import HostGit
 from runner.gate.shipment import shipment
 from runner.model.errors import RepositoryUnavailable, ToolError
+from runner.model.tree import EntryKind
 from runner.policy.argv import ArgvPolicy, judge_argv
 from runner.policy.ledger import Ledger
+from runner.policy.mise_argv import CONFIGS, TASK_FOLDERS
 from runner.setup.detect import plan_setup
+from runner.setup.mise_trust import task_file_refusal, trust_refusal
 from runner.setup.plan import SetupPlan, SetupStep
 
 if TYPE_CHECKING:
@@ -32,7 +35,9 @@ OUTBOX = "/home/agent/outbox.git"
 _TAIL_CHARS = 2000
 _OUTPUT_CAP_BYTES = 1024 * 1024
 _DELIVERY_SECONDS = 600.0
-_CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache", "/home/agent/.local")
+# ~/.local/state stays: mise keeps there which configs it trusts.
+_CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache", "/home/agent/.local/share")
+_MAX_TASK_FILES = 200  # of mise; each is read
 
 
 def make_clone(run: Prepared, gate: HostGit, fetched: Fetched) -> None:
@@ -71,8 +76,9 @@ def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], rol
     """
     tree = SandboxTree(run.sandbox, Ledger(()), run.git)
     plan = plan_setup(run.policy.setup, tree)
-    run.facts["setup"] = {"source": str(plan.source), "note": plan.note, "steps": []}
-    run.progress(f"set-up: {plan.note}")
+    note = "; ".join([plan.note, *_trust_mise_configs(run, tree)])
+    run.facts["setup"] = {"source": str(plan.source), "note": note, "steps": []}
+    run.progress(f"set-up: {note}")
     if not plan.steps:
         return
     allow = run.policy.network.setup.allow
@@ -82,6 +88,37 @@ def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], rol
     if allow:
         prove_cut(run.sandbox, command_environment({}))
     _empty_caches(run)
+
+
+def _trust_mise_configs(run: Prepared, tree: SandboxTree) -> list[str]:
+    """Plain configs of the fresh clone are trusted by mise, by their hash; the answer says which, and why others not.
+
+    Nothing of the repository has run yet, so the files are those of the base commit.
+    """
+    configs = [path for path in CONFIGS if tree.kind(path) is not None]
+    if not configs:
+        return []
+    tasks = _task_files_refusal(run, tree)
+    notes = []
+    for path in configs:
+        regular = tree.kind(path) is EntryKind.FILE and tree.real_path(path) == path
+        refusal = trust_refusal(path, tree.read_text(path) if regular else None) or tasks
+        if refusal is None:
+            trust = SpawnRequest(("mise", "trust", path), command_environment({}), 60, 4096)
+            refusal = None if run.sandbox.spawn(trust).exit == 0 else "mise did not take it"
+        notes.append(f"mise trusts {path}" if refusal is None else f"mise does not trust {path}: {refusal}")
+    run.audit.append("setup.mise", {"notes": notes})
+    return notes
+
+
+def _task_files_refusal(run: Prepared, tree: SandboxTree) -> str | None:
+    """Trust in a config covers the task files beside it, so each of them has a say."""
+    listed = run.git.run("ls-files", "-z", "--", *TASK_FOLDERS).stdout.decode("utf-8", "surrogateescape")
+    paths = [path for path in listed.split("\0") if path]
+    if len(paths) > _MAX_TASK_FILES:
+        return f"there are more than {_MAX_TASK_FILES} task files"
+    found = ((path, task_file_refusal(tree.read_text(path))) for path in paths)
+    return next((f"of the task file {path[:200]!r}: {reason}" for path, reason in found if reason is not None), None)
 
 
 def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[str, str]) -> dict[str, Any]:

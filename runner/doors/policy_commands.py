@@ -58,7 +58,7 @@ def lint(
     try:
         loaded = load_policy(policy)
     except PolicyInvalid as error:
-        faults = _all_faults(policy) or [error.message]
+        faults = _all_faults(policy) or [f"{error.message}. {error.hint}"]
         if output == "json":
             render.json_line({"ok": False, "faults": faults})
         else:

@@ -16,7 +16,7 @@ from runner.gate.fetch import Fetched
 from runner.gate.refs import HEADS, TAGS, rev_list_input
 from runner.gate.shipment import Part
 
-__all__ = ["GIT", "DeliveryStep", "collect_step", "delivery_steps"]
+__all__ = ["GIT", "DeliveryStep", "collect_step", "delivery_steps", "outbox_steps"]
 
 GIT = "/usr/bin/git"
 _WRITE = ("/usr/bin/dd", "bs=1M", "status=none")  # standard input into a file, and nothing on standard output
@@ -71,7 +71,7 @@ def delivery_steps(
         DeliveryStep((GIT, *_QUIET, "update-ref", "-z", "--stdin"), "the refs", stdin=_created(refs)),
         *_default_branch(fetched),
         _check_out(fetched),
-        *_outbox(fetched, outbox, workspace_objects),
+        *outbox_steps(fetched.refs, outbox=outbox, workspace_objects=workspace_objects),
     ]
     if len(refs) > _LOOSE_REFS:
         steps.append(DeliveryStep((GIT, "pack-refs", "--all"), "one file for many refs"))
@@ -128,7 +128,7 @@ def _created(refs: Mapping[str, str]) -> bytes:
 
 
 def _default_branch(fetched: Fetched) -> list[DeliveryStep]:
-    if fetched.default_branch is None:
+    if fetched.default_branch is None or HEADS + fetched.default_branch not in fetched.refs:
         return []
     target = f"refs/remotes/origin/{fetched.default_branch}"
     argv = (GIT, *_QUIET, "symbolic-ref", "refs/remotes/origin/HEAD", target)
@@ -142,11 +142,17 @@ def _check_out(fetched: Fetched) -> DeliveryStep:
     return DeliveryStep((GIT, *_QUIET, "checkout", "--quiet", "--detach", fetched.base), "the files of the commit")
 
 
-def _outbox(fetched: Fetched, outbox: str, workspace_objects: str) -> list[DeliveryStep]:
-    """A bare repository that borrows the workspace's objects and has the remote's refs, so a push to it is small."""
-    heads = {full: oid for full, oid in fetched.refs.items() if full.startswith((HEADS, TAGS))}
+def outbox_steps(
+    refs: Mapping[str, str], *, outbox: str, workspace_objects: str = _WORKSPACE_OBJECTS
+) -> list[DeliveryStep]:
+    """A fresh bare repository that borrows the workspace's objects and has these branches and tags of the remote.
+
+    What was at its place is gone: a push that was refused after it, a lock, a graft, a setting.
+    """
+    heads = {full: oid for full, oid in refs.items() if full.startswith((HEADS, TAGS))}
     git = (GIT, f"--git-dir={outbox}")
     steps = [
+        DeliveryStep(("/bin/rm", "-rf", "--", outbox), "no outbox of before"),
         DeliveryStep((GIT, "init", "--quiet", "--bare", "--template=", outbox), "the outbox for pushes"),
         DeliveryStep(
             (*_WRITE, f"of={outbox}/objects/info/alternates"),

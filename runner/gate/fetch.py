@@ -16,6 +16,7 @@ from types import MappingProxyType
 from runner.gate.address import Address
 from runner.gate.credentials import CredentialSource
 from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.local import head_branch
 from runner.gate.mirror import FetchLimits, Progress, RemoteListing, list_remote, locked, refresh
 from runner.gate.refs import HEADS, FoundRef, find_ref
 from runner.model.errors import RepositoryUnavailable
@@ -30,8 +31,9 @@ class Fetched:
     """The host's record of a repository as it was when the run started.
 
     `base` is the commit that the workspace starts from. `branch` is None when a tag or a commit was asked for.
-    `default_branch` is None when the remote's HEAD names no branch. `refs` maps full names of branches and tags to
-    objects; a name that is not UTF-8 holds surrogate escapes.
+    `default_branch` is what the remote's HEAD names, also where that branch has no commit yet; None when HEAD names no
+    branch, and for a branch without a commit over http, where git does not tell its name. `refs` maps full names of
+    branches and tags to objects; a name that is not UTF-8 holds surrogate escapes.
     """
 
     address: Address
@@ -82,7 +84,9 @@ def fetch(
         found = _starting_point(git, mirror, refs, listing, ref)
     except GitFailed as failure:
         raise mirror_broken(mirror, failure) from failure
-    default = listing.default_branch if listing.default_branch and HEADS + listing.default_branch in refs else None
+    default = listing.default_branch
+    if default is None and listing.head is None and address.path is not None:
+        default = head_branch(Path(address.path))  # a remote that serves no HEAD may still name a branch to be made
     return Fetched(address, mirror, found.commit, found.branch, default, MappingProxyType(refs))
 
 
@@ -100,7 +104,7 @@ def _starting_point(
 ) -> FoundRef:
     if ref is not None:
         return find_ref(git, mirror, refs, ref)
-    if listing.default_branch is not None:
+    if listing.default_branch is not None and HEADS + listing.default_branch in refs:
         return find_ref(git, mirror, refs, HEADS + listing.default_branch)
     if listing.head is not None:
         return find_ref(git, mirror, refs, listing.head)

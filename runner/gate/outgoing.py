@@ -23,7 +23,7 @@ from types import MappingProxyType
 from runner.gate.failures import one_line
 from runner.gate.fetch import Fetched
 from runner.gate.host_git import GitFailed, HostGit
-from runner.gate.refs import OBJECT_NAME, list_refs, rev_list_input
+from runner.gate.refs import OBJECT_NAME, rev_list_input
 from runner.model.errors import ErrorCode, ToolError
 
 __all__ = ["Quarantine", "TreeEntry", "receive"]
@@ -44,7 +44,8 @@ class TreeEntry:
 class Quarantine:
     """A checked outgoing commit with all that it needs. To be closed, or used as a context manager.
 
-    `known` are the refs of the remote as the mirror has them: what they hold is not leaving, it is there already.
+    `known` are the refs of the remote as it has them now: what they hold is not leaving, it is there already.
+    `started` are those that it had when the run started: what they hold was not made by the run.
     """
 
     git: HostGit
@@ -52,6 +53,7 @@ class Quarantine:
     commit: str
     base: str
     known: Mapping[str, str]
+    started: Mapping[str, str]
 
     def __enter__(self) -> Quarantine:
         return self
@@ -101,15 +103,23 @@ class Quarantine:
 
 
 def receive(
-    git: HostGit, fetched: Fetched, pack: Iterable[bytes], commit: str, *, max_bytes: int, scratch: Path
+    git: HostGit,
+    fetched: Fetched,
+    pack: Iterable[bytes],
+    commit: str,
+    *,
+    now: Mapping[str, str],
+    max_bytes: int,
+    scratch: Path,
 ) -> Quarantine:
     """The pack is in quarantine, checked. The caller closes it.
 
     Args:
         git: the gate's git.
         fetched: the run's record of the remote.
-        pack: a pack from the workspace, thin against the remote's refs. What it raises, this raises.
+        pack: a pack from the workspace, thin against the recorded refs. What it raises, this raises.
         commit: the object name that the workspace says it pushes.
+        now: what `remote_now` told.
         max_bytes: more than these are refused, and not read to the end.
         scratch: a folder of ours for the quarantine.
 
@@ -117,10 +127,10 @@ def receive(
         ToolError: PUSH_POLICY_VIOLATION, with the rule in its details: `push.maxBytes` or `push.objects`.
     """
     _require_object_name(commit)
-    known = MappingProxyType(_known(git, fetched))
+    started = MappingProxyType({**fetched.refs, "the commit the run started from": fetched.base})
     scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
     repository = Path(tempfile.mkdtemp(prefix="outgoing-", dir=scratch))
-    quarantine = Quarantine(git, repository, commit, fetched.base, known)
+    quarantine = Quarantine(git, repository, commit, fetched.base, now, started)
     try:
         git.output(["init", "--quiet", "--bare", "--template=", "--", str(repository)])
         alternates = repository / "objects" / "info" / "alternates"
@@ -135,16 +145,6 @@ def receive(
         quarantine.close()
         raise
     return quarantine
-
-
-def _known(git: HostGit, fetched: Fetched) -> dict[str, str]:
-    """What the remote has: the run's own record, and what was pushed or fetched into the mirror since."""
-    try:
-        now = list_refs(git, fetched.mirror)
-    except GitFailed as failure:
-        raise _refused("push.objects", f"the mirror of the remote does not work: {failure}") from failure
-    started = {f"{name} at the start": oid for name, oid in fetched.refs.items()}
-    return {**started, **now, "the commit the run started from": fetched.base}
 
 
 def _take_in(quarantine: Quarantine, pack: Iterable[bytes], max_bytes: int) -> None:

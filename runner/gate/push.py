@@ -18,10 +18,13 @@ from runner.gate.credentials import Credential, CredentialSource
 from runner.gate.failures import one_line, visible
 from runner.gate.fetch import Fetched
 from runner.gate.host_git import GitResult, HostGit
+from runner.gate.local import common_folder
 from runner.gate.mirror import FetchLimits, locked
 from runner.gate.outgoing import Quarantine
 from runner.gate.refs import HEADS, branch_refusal
+from runner.gate.remote_now import push_secret
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
+from runner.policy.push import is_default_branch
 
 __all__ = ["PushOutcome", "PushStatus", "push"]
 
@@ -78,7 +81,7 @@ def push(
     """
     _require_branch(fetched, branch)
     _require_no_local_hooks(git, fetched.address)
-    secret = _read(credential) if fetched.address.path is None else None
+    secret = push_secret(credential, fetched.address)
     destination = HEADS + branch
     result = git.run(
         [
@@ -113,10 +116,10 @@ def _require_branch(fetched: Fetched, branch: str) -> None:
             rule="push.branchName",
             hint="Give the branch a plain name and push again.",
         )
-    if branch == fetched.default_branch:
+    if is_default_branch(branch, fetched.default_branch):
         raise ToolError(
             ErrorCode.DEFAULT_BRANCH_REFUSED,
-            f"{branch} is the remote's default branch.",
+            f"{branch} is, or may be, the remote's default branch.",
             rule="push.defaultBranch",
             hint="Make a branch of your own and push that.",
         )
@@ -125,7 +128,7 @@ def _require_branch(fetched: Fetched, branch: str) -> None:
 def _require_no_local_hooks(git: HostGit, address: Address) -> None:
     if address.path is None:
         return
-    folder = _git_folder(Path(address.path))
+    folder = common_folder(Path(address.path))
     # `core.hooksPath` may be set in the repository's own file or in one that it includes.
     configured = git.run(["config", "--local", "--includes", "--get", "core.hooksPath"], repository=folder)
     place = configured.stdout.decode("utf-8", "surrogateescape").rstrip("\n") or "hooks"
@@ -141,35 +144,11 @@ def _require_no_local_hooks(git: HostGit, address: Address) -> None:
         )
 
 
-def _git_folder(path: Path) -> Path:
-    """The folder whose hooks receive a push: of a work tree, the one its `.git` is or names."""
-    inner = path / ".git"
-    if inner.is_dir():
-        return inner
-    if inner.is_file():
-        named = inner.read_text(encoding="utf-8", errors="surrogateescape").removeprefix("gitdir:").strip()
-        folder = path / named
-        common = folder / "commondir"
-        return folder / common.read_text(encoding="utf-8").strip() if common.is_file() else folder
-    return path
-
-
 def _is_executable(path: Path) -> bool:
     try:
         return path.is_file() and bool(path.stat().st_mode & 0o111)
     except OSError:
         return True  # what cannot be looked at is taken for a hook
-
-
-def _read(credential: CredentialSource | None) -> Credential | None:
-    if credential is None:
-        return None
-    try:
-        return credential.read()
-    except RepositoryUnavailable as error:
-        raise ToolError(
-            ErrorCode.PUSH_CREDENTIAL_MISSING, f"{error.message}.", rule="push.credential", hint=error.hint
-        ) from error
 
 
 def _serving(git: HostGit, address: Address) -> list[str]:

@@ -3,11 +3,12 @@
 A commit with one parent changes what differs from that parent. A root commit replaces the whole tree, so it is
 compared with the commit that the run started from: files that it leaves out count as removed.
 
-A merge introduces a path unless its result follows from the parents alone: it has one parent's entry, and every other
-parent either has the same entry or left the path as the two parents' merge base had it. So the honest merge of a
-remote branch introduces nothing outside the conflicts that it resolved, while a merge that drops what one side
-changed, or adds what no side had, shows just that. With several merge bases the rule must hold for each of them, since
-the workspace can make criss-cross histories.
+What a merge introduces is said by `merges`.
+
+Changes come with where they start from. The line of history of a parent ends, going back, at commits that the remote
+had when the run started, or that others brought there since: these are the known commits of that side. What their trees
+have is not the run's own, on whatever branch it is; what the run pushed earlier stays its own. A merge is looked at
+from each parent by that parent's known commits, so an honest one is free to take the remote's version of a file.
 """
 
 from __future__ import annotations
@@ -15,82 +16,133 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from functools import partial
+from itertools import chain
 
+from runner.gate.merges import Changes, introduced_by_merge
 from runner.gate.outgoing import Quarantine
 from runner.gate.refs import OBJECT_NAME, rev_list_input
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
 
-__all__ = ["OutgoingCommit", "changes_of_range"]
+__all__ = ["Known", "OutgoingCommit", "Side", "changes_of_range", "trees_of_known"]
 
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # the name of the tree without entries, the same everywhere
 _ABSENT = "0" * 40
 _META = re.compile(r":([0-7]{6}) ([0-7]{6}) ([0-9a-f]{40}) ([0-9a-f]{40}) [ADMT]")
 _MAX_DIFF_BYTES = 32 << 20  # 200,000 changed paths in one commit
 _MAX_PARENTS = 8  # each pair of parents is compared; a merge of more is refused
+_MAX_KNOWN = 128  # known commits that outgoing ones stand on; each is compared with the base
+_MAX_KNOWN_PATHS = 1_000_000  # that these have otherwise than the base, together; about 250 MB
 
-_Changes = Mapping[str, TreeChange]
+Known = frozenset[str]
+"""Commits of the remote's that a line of history starts from. Empty is that of a root commit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a commit introduces, seen from one parent, sorted by path; and the known commits of that parent's line."""
+
+    changes: tuple[TreeChange, ...]
+    known: Known
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingCommit:
-    """A commit that would leave. `changes` are sorted by path; a merge may list a path once for each parent."""
+    """A commit that would leave, with a side for each parent; a root commit has one, seen from the base."""
 
     commit: str
     parents: tuple[str, ...]
-    changes: tuple[TreeChange, ...]
+    sides: tuple[Side, ...]
+
+    @property
+    def changes(self) -> tuple[TreeChange, ...]:
+        """The changes of all sides, sorted by path; a merge may list a path once for each parent."""
+        return tuple(sorted(chain.from_iterable(side.changes for side in self.sides), key=lambda change: change.path))
+
+    @property
+    def known(self) -> Known:
+        """The known commits that this one stands on."""
+        return Known().union(*(side.known for side in self.sides))
 
 
-def changes_of_range(quarantine: Quarantine, *, max_commits: int) -> tuple[OutgoingCommit, ...]:
+def changes_of_range(
+    quarantine: Quarantine, *, max_commits: int, own: Mapping[str, Known] | None = None
+) -> tuple[OutgoingCommit, ...]:
     """Every outgoing commit with what it changes, parents before children; empty when nothing would leave.
+
+    Args:
+        quarantine: what would leave.
+        max_commits: more than these are refused.
+        own: the commits that this run brought to the remote before, by name, with the known commits of each.
 
     Raises:
         ToolError: PUSH_POLICY_VIOLATION: rule `push.maxCommits`, or `push.objects` for what cannot be listed.
     """
-    listing = quarantine.output(
-        ["rev-list", "--topo-order", "--parents", f"--max-count={max_commits + 1}", "--stdin"],
-        stdin=rev_list_input(quarantine.commit, quarantine.known),
-    )
-    rows = [tuple(line.split()) for line in listing.decode("ascii").splitlines()]
+    rows = _rows(quarantine, quarantine.known, max_commits)
     if len(rows) > max_commits:
         raise _refused("push.maxCommits", f"more than {max_commits} commits would leave")
-    return tuple(OutgoingCommit(row[0], row[1:], _introduced(quarantine, row[0], row[1:])) for row in reversed(rows))
+    # A commit that the remote had and has lost is leaving, and is still not the run's own.
+    made_here = {row[0] for row in _rows(quarantine, {**quarantine.known, **_started(quarantine)}, max_commits)}
+    reached = dict(own or {})
+    outgoing = []
+    for commit, *parents in reversed(rows):
+        known = [reached.get(parent, Known({parent})) for parent in parents]
+        item = OutgoingCommit(commit, tuple(parents), _sides(quarantine, commit, tuple(parents), known))
+        if commit in made_here:
+            reached[commit] = item.known
+        outgoing.append(item)
+    return tuple(outgoing)
 
 
-def _introduced(quarantine: Quarantine, commit: str, parents: tuple[str, ...]) -> tuple[TreeChange, ...]:
+def trees_of_known(quarantine: Quarantine, commits: Sequence[OutgoingCommit]) -> dict[str, dict[str, str]]:
+    """For each known commit that `commits` stand on: path to blob, where its tree is not as the base's.
+
+    Raises:
+        ToolError: PUSH_POLICY_VIOLATION, rule `push.objects`: there are too many of them to look at.
+    """
+    wanted = sorted(Known().union(*(commit.known for commit in commits)) - {quarantine.base})
+    if len(wanted) > _MAX_KNOWN:
+        raise _refused("push.objects", f"the outgoing commits stand on more than {_MAX_KNOWN} commits of the remote")
+    trees: dict[str, dict[str, str]] = {}
+    room = _MAX_KNOWN_PATHS
+    for known in wanted:
+        changes = _diff(quarantine, quarantine.base, known).values()
+        trees[known] = {change.path: change.new_blob for change in changes if change.new_blob is not None}
+        room -= len(trees[known])
+        if room < 0:
+            raise _refused("push.objects", "the branches that the outgoing commits stand on differ in too many paths")
+    return trees
+
+
+def _rows(quarantine: Quarantine, known: Mapping[str, str], max_commits: int) -> list[list[str]]:
+    """One list for each commit that `known` does not hold, children first: the commit and its parents."""
+    listing = quarantine.output(
+        ["rev-list", "--topo-order", "--parents", f"--max-count={max_commits + 1}", "--stdin"],
+        stdin=rev_list_input(quarantine.commit, known),
+    )
+    return [line.split() for line in listing.decode("ascii").splitlines()]
+
+
+def _started(quarantine: Quarantine) -> dict[str, str]:
+    return {f"{name} at the start": oid for name, oid in quarantine.started.items()}
+
+
+def _sides(quarantine: Quarantine, commit: str, parents: tuple[str, ...], known: Sequence[Known]) -> tuple[Side, ...]:
     if len(parents) > _MAX_PARENTS:
         raise _refused("push.objects", f"commit {commit[:12]} has more than {_MAX_PARENTS} parents")
-    sides = [_diff(quarantine, parent, commit) for parent in parents or (quarantine.base,)]
-    if len(sides) == 1:
-        return tuple(sides[0][path] for path in sorted(sides[0]))
-    moved = _moved_since_bases(quarantine, parents)
-    paths = sorted(set().union(*sides))
-    kept = [path for path in paths if not _follows(path, sides, moved)]
-    return tuple(side[path] for path in kept for side in sides if path in side)
+    if not parents:
+        return (_side(_diff(quarantine, quarantine.base, commit), Known()),)
+    sides = [_diff(quarantine, parent, commit) for parent in parents]
+    if len(sides) > 1:
+        found = introduced_by_merge(parents, sides, partial(_diff, quarantine), partial(_merge_bases, quarantine))
+        introduced = {change.path for change in found}
+        sides = [{path: change for path, change in side.items() if path in introduced} for side in sides]
+    return tuple(_side(changes, since) for changes, since in zip(sides, known, strict=True))
 
 
-def _follows(path: str, sides: Sequence[_Changes], moved: Mapping[tuple[int, int], Sequence[_Changes]]) -> bool:
-    """Whether the merge has at `path` what one parent has, no other parent having changed it to something else."""
-    numbers = range(len(sides))
-    return any(
-        path not in sides[taken]
-        and all(
-            path not in sides[other] or all(path not in since for since in moved[taken, other])
-            for other in numbers
-            if other != taken
-        )
-        for taken in numbers
-    )
-
-
-def _moved_since_bases(quarantine: Quarantine, parents: tuple[str, ...]) -> dict[tuple[int, int], Sequence[_Changes]]:
-    """For each ordered pair of parents: what the second one changed since each of their merge bases."""
-    moved: dict[tuple[int, int], Sequence[_Changes]] = {}
-    for taken, other in permutations(range(len(parents)), 2):
-        bases = _merge_bases(quarantine, parents[taken], parents[other])
-        moved[taken, other] = [_diff(quarantine, base, parents[other]) for base in bases]
-    return moved
+def _side(changes: Changes, known: Known) -> Side:
+    return Side(tuple(changes[path] for path in sorted(changes)), known)
 
 
 def _merge_bases(quarantine: Quarantine, one: str, two: str) -> list[str]:

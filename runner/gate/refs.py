@@ -24,6 +24,7 @@ OBJECT_NAME = re.compile(r"[0-9a-f]{40}")
 
 _ABBREVIATED = re.compile(r"[0-9a-f]{4,40}")  # git's own shortest abbreviation
 _FORBIDDEN_IN_NAME = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|\.lock(/|$)|(^|/)\.|[./]$|^/")
+_NAMESPACES = ("heads", "tags", "remotes", "refs")  # with `heads/main`, git finds `main` too
 _MAX_BRANCH_BYTES = 200  # a loose ref is a file: its name, and the lock's beside it, must fit 255
 _MAX_SUGGESTED_FROM = 5000  # names that are compared; the search is quadratic in their length
 
@@ -72,7 +73,8 @@ def branch_refusal(name: str) -> str | None:
     """Why the gate pushes to no branch of this name; None when it would.
 
     Stricter than `git check-ref-format --branch`: besides what git refuses, names that git or a person could take for
-    an option, a refspec, a full ref, an object or HEAD, and names that a terminal would not show as they are.
+    an option, a refspec, a full ref, an object or HEAD, names under which git also finds another ref, and names that a
+    terminal would not show as they are.
     """
     try:
         raw = name.encode("utf-8")
@@ -83,7 +85,7 @@ def branch_refusal(name: str) -> str | None:
         (len(raw) > _MAX_BRANCH_BYTES, "it is too long"),
         (name.startswith("-"), "it looks like an option"),
         (name.startswith("+"), "it looks like a refspec"),
-        (name in ("HEAD", "@") or name.startswith("refs/"), "it names another ref"),
+        (name in ("HEAD", "@") or name.split("/", 1)[0] in _NAMESPACES, "it names another ref"),
         (OBJECT_NAME.fullmatch(name) is not None, "it looks like an object name"),
         (_FORBIDDEN_IN_NAME.search(name) is not None, "git allows no branch of that name"),
         (not name.isprintable(), "it holds characters that are not shown"),

@@ -23,7 +23,7 @@ from runner.model.tree import EntryKind
 from runner.policy import fields
 from runner.policy.argv_values import ArgvPolicy, Call
 from runner.policy.builtin_rules import BUILTIN_RULES, BuiltinRule
-from runner.policy.strict_git import canonical_git, expanded
+from runner.policy.strict_git import canonical_git, expanded, has_known_globals
 from runner.policy.strict_values import NotAllowed
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "ObligingTree",
     "Rule",
     "first_match",
+    "matches",
 ]
 
 MAX_RULES = 200
@@ -204,23 +205,27 @@ def first_match(rules: Sequence[Rule], call: Call, words: Sequence[str]) -> Rule
 def matches(rule: Rule, call: Call, words: Sequence[str]) -> bool:
     """Whether the rule matches the argv.
 
-    git's words are tried as written, and where the closed world can read them also with abbreviations spelled out.
+    git's words are tried as written, and where the closed world can read them also with abbreviations spelled out. A
+    rule that allows a verb allows no global options that the closed world does not know.
     """
     if not isinstance(rule.match, GitMatch):
         return _all_match(rule.match, words)
     if words[0] != "git":
         return False
     wanted = (rule.match.git.verb, *rule.match.git.args)
-    return any(_all_match(wanted, form) for form in _git_forms(call, words))
+    found = expanded(call, words[1:])
+    if found is None or (rule.decision == "allow" and not has_known_globals(call, found)):
+        return False
+    return _all_match(wanted, (found.verb, *found.args)) or _all_match(wanted, _in_full(call, words))
 
 
-def _git_forms(call: Call, words: Sequence[str]) -> list[tuple[str, ...]]:
-    found = [expanded(call, words[1:])]
+def _in_full(call: Call, words: Sequence[str]) -> tuple[str, ...]:
+    """The verb of git and what follows it in the canonical spelling; empty where the closed world cannot read it."""
     try:
-        found.append(expanded(call, canonical_git(call, words[1:])[1:]))
+        found = expanded(call, canonical_git(call, words[1:])[1:])
     except NotAllowed:
-        pass
-    return [(form.verb, *form.args) for form in found if form is not None]
+        return ()
+    return () if found is None else (found.verb, *found.args)
 
 
 def _all_match(patterns: Sequence[str | AnyOf], words: Sequence[str]) -> bool:

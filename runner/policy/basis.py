@@ -12,7 +12,7 @@
 | `branch` | branch, default_branch | - |
 | `push` | - | commits, each a list of changes; at_most_mib |
 
-A change is `{path, old, new, base}`: git's modes or null, and whether the base commit has the path; for add-only files
+A change is `{path, old, new, base}`: git's modes or null, and whether the remote had the path; for add-only files
 also `lines` (kept or lost), for new ones `spelled` (the base's other spellings). The form has a version, `basis`.
 """
 
@@ -23,13 +23,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.model.decision import Decision
+from runner.model.errors import ErrorCode
 from runner.model.tree import TreeChange
 from runner.policy.budget import Ground
-from runner.policy.changes import BaseTree, Violation
+from runner.policy.changes import BaseTree, JudgedChanges, Violation, leading
 from runner.policy.redaction import MAX_KEPT_BYTES, digest_of
 from runner.policy.writes import PathFacts, WriteIntent, WriteRules, must_append
 
-__all__ = ["BASIS_VERSION", "MAX_CHANGES", "Basis", "OnDecision", "decision_of"]
+__all__ = ["BASIS_VERSION", "MAX_CHANGES", "Basis", "OnDecision", "decision_of", "push_decision_of"]
 
 BASIS_VERSION = 1
 
@@ -86,21 +87,23 @@ class Basis:
         return cls({"kind": "commit"}, _listed("changes", [_changes(rules, changes, base, found)]))
 
     @classmethod
-    def of_branch(cls, branch: str, default_branch: str) -> Basis:
-        """The branch that is to be pushed."""
+    def of_branch(cls, branch: str, default_branch: str | None) -> Basis:
+        """The branch that is to be pushed; None is a default branch that is not known."""
         return cls({"kind": "branch", "branch": branch[:1024], "default_branch": default_branch})
 
     @classmethod
     def of_push(
         cls,
         rules: WriteRules,
-        commits: Sequence[tuple[Sequence[TreeChange], Sequence[Violation]]],
-        base: BaseTree,
+        commits: Sequence[Sequence[JudgedChanges]],
         at_most_mib: int,
     ) -> Basis:
-        """Every commit that would leave, with what was found in it. The pack's size is known to be within its bound."""
-        listed = _listed("commits", [_changes(rules, changes, base, found) for changes, found in commits])
-        return cls({"kind": "push"}, {**listed, "at_most_mib": at_most_mib})
+        """Every commit that would leave: a part for each parent. The pack's size is known to be within its bound."""
+        listed = [
+            [told for part in commit for told in _changes(rules, part.changes, part.base, part.found)]
+            for commit in commits
+        ]
+        return cls({"kind": "push"}, {**_listed("commits", listed), "at_most_mib": at_most_mib})
 
 
 OnDecision = Callable[[Decision, Basis], None]
@@ -108,11 +111,19 @@ OnDecision = Callable[[Decision, Basis], None]
 
 
 def decision_of(violations: Sequence[Violation], allowed_by: str) -> Decision:
-    """The one decision over a list of violations: allowed when it is empty, else the first of them."""
+    """The one decision over a list of violations: allowed when it is empty, else the leading one's refusal."""
     if not violations:
         return Decision.allow(allowed_by)
-    first = violations[0]
+    first = leading(violations)
     return Decision.deny(first.code, first.rule, first.message, _CHANGES_HINT)
+
+
+def push_decision_of(violations: Sequence[Violation]) -> Decision:
+    """The same for a push, whose refusal has one code for everything, unless lost lines are all that is wrong."""
+    decision = decision_of(violations, "push.allow")
+    if decision.allowed or all(found.code is ErrorCode.WORKSPACE_APPEND_ONLY for found in violations):
+        return decision
+    return Decision.deny(ErrorCode.PUSH_POLICY_VIOLATION, decision.rule, decision.message, decision.hint)
 
 
 def _listed(name: str, commits: list[list[dict[str, Any]]]) -> dict[str, Any]:
@@ -132,7 +143,7 @@ def _changes(
 
 
 def _change(rules: WriteRules, change: TreeChange, base: BaseTree, violated: str | None) -> dict[str, Any]:
-    existed = change.path in base.blobs
+    existed = base.has(change.path)
     told: dict[str, Any] = {"path": change.path, "old": change.old_mode, "new": change.new_mode, "base": existed}
     facts = PathFacts(change.path, via_link=False, existed_at_start=existed)
     if existed and change.new_mode is not None and must_append(rules, facts):

@@ -3,7 +3,11 @@
 The same rules as for a single write, over git trees instead of calls: a removal is a deletion, a rename is a removal
 and an addition, a change of mode alone is a change, and a link is a change at its own path. What the run was given is
 the base tree: it says which files were there at the start, and which lines an add-only file had. A range of commits
-is judged commit by commit against that one base, so that a forbidden step cannot hide behind a later one.
+is judged commit by commit against that base, so that a forbidden step cannot hide behind a later one.
+
+A commit that leaves may stand on another branch of the remote than the one that the run started from. A path is then
+the run's own only if neither the base tree nor the trees that this line of history took from the remote have it, and an
+add-only file keeps the lines of each of these versions.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from runner.policy.globs import folded
 from runner.policy.paths import shown
 from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write, must_append
 
-__all__ = ["BaseTree", "ChangeFacts", "Violation", "judge_changes"]
+__all__ = ["BaseTree", "ChangeFacts", "JudgedChanges", "Violation", "judge_changes", "leading"]
 
 GITLINK = 0o160000
 SYMLINK = 0o120000
@@ -39,10 +43,14 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class BaseTree:
-    """The tree of the base commit: path to blob. Built once for a run."""
+    """The tree of the base commit: path to blob. Built once for a run.
+
+    `beside` are other trees of the remote's, or what they have otherwise than this one: what is in any was there.
+    """
 
     blobs: Mapping[str, str]
     _spellings: Mapping[str, tuple[str, ...]] = field(repr=False)
+    beside: tuple[BaseTree, ...] = ()
 
     @classmethod
     def of(cls, blobs: Mapping[str, str]) -> BaseTree:
@@ -53,9 +61,23 @@ class BaseTree:
             spellings[key] = (*spellings.get(key, ()), path)
         return cls(blobs, spellings)
 
+    def joined(self, others: Sequence[BaseTree]) -> BaseTree:
+        """This tree with `others` beside it."""
+        return BaseTree(self.blobs, self._spellings, (*self.beside, *others))
+
+    def has(self, path: str) -> bool:
+        """Whether the path was there: then it is not the run's own."""
+        return path in self.blobs or any(tree.has(path) for tree in self.beside)
+
+    def versions(self, path: str) -> tuple[str, ...]:
+        """The different blobs that the path has, this tree's own first; empty when it was not there."""
+        own = (self.blobs[path],) if path in self.blobs else ()
+        return tuple(dict.fromkeys((*own, *(blob for tree in self.beside for blob in tree.versions(path)))))
+
     def spelled_otherwise(self, path: str) -> tuple[str, ...]:
-        """The base's paths that are the same file as `path` where case and Unicode form do not count."""
-        return tuple(other for other in self._spellings.get(folded(path), ()) if other != path)
+        """The paths there that are the same file as `path` where case and Unicode form do not count."""
+        own = (other for other in self._spellings.get(folded(path), ()) if other != path)
+        return tuple(dict.fromkeys((*own, *(other for tree in self.beside for other in tree.spelled_otherwise(path)))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +86,23 @@ class ChangeFacts:
 
     base: BaseTree
     blob: Callable[[str], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedChanges:
+    """Changes with what was found in them, and the trees that they were judged against."""
+
+    changes: tuple[TreeChange, ...]
+    found: tuple[Violation, ...]
+    base: BaseTree
+
+
+def leading(violations: Sequence[Violation]) -> Violation:
+    """The one that an error names by its rule, of at least one.
+
+    What the push section forbids goes first: a path that may not leave at all is not mended by a wider write policy.
+    """
+    return next((found for found in violations if found.rule.startswith("push.forbid.")), violations[0])
 
 
 def judge_changes(rules: WriteRules, changes: Sequence[TreeChange], facts: ChangeFacts) -> tuple[Violation, ...]:
@@ -88,7 +127,7 @@ def _judge(rules: WriteRules, change: TreeChange, facts: ChangeFacts) -> Decisio
     malformed = _malformed(change)
     if malformed is not None:
         return _deny("change.malformed", f"{shown(change.path)} {malformed}.")
-    path_facts = PathFacts(change.path, via_link=False, existed_at_start=change.path in facts.base.blobs)
+    path_facts = PathFacts(change.path, via_link=False, existed_at_start=facts.base.has(change.path))
     op = WriteOp.DELETE if change.new_mode is None else WriteOp.WRITE
     decision = decide_write(rules, WriteIntent(op, change.path), path_facts)
     if not decision.allowed:
@@ -124,7 +163,9 @@ def _judge_add_only(change: TreeChange, facts: ChangeFacts) -> Decision:
         return Decision.deny(
             ErrorCode.WORKSPACE_APPEND_ONLY, "append.mode", f"{shown(change.path)} is add-only; its mode stays.", hint
         )
-    return decide_append(facts.blob(facts.base.blobs[change.path]), facts.blob(change.new_blob))
+    new = facts.blob(change.new_blob)
+    decisions = (decide_append(facts.blob(version), new) for version in facts.base.versions(change.path))
+    return next((decision for decision in decisions if not decision.allowed), Decision.allow("append.lines-kept"))
 
 
 def _judge_gitlink(rules: WriteRules, change: TreeChange) -> Decision:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from runner.model.decision import Decision
 from runner.model.tree import TreeChange
-from runner.policy.basis import decision_of
+from runner.policy.basis import decision_of, push_decision_of
 from runner.policy.changes import SYMLINK, BaseTree, ChangeFacts, Violation, judge_changes
 from runner.policy.document import Policy
 from runner.policy.facts_file import Fact, FactState
@@ -50,7 +50,7 @@ def explain_push(policy: Policy, branch: str, default_branch: str, facts: Mappin
     changes = _changes(facts)
     found = [*_violations(policy, changes), *judge_push(policy.push, changes, commits=1, pack_bytes=0)]
     steps += _told(changes, found)
-    return Explanation(tuple(steps), decision_of(found, "push.allow"))
+    return Explanation(tuple(steps), push_decision_of(found))
 
 
 def _changes(facts: Mapping[str, Fact]) -> list[TreeChange]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from runner.model.decision import Decision
@@ -9,7 +10,11 @@ from runner.model.errors import ErrorCode
 from runner.policy.argv_values import Call, deny_program
 from runner.policy.scripts import judge_shell_line
 
-__all__ = ["judge_alias", "judge_shell_alias", "merged", "split_alias"]
+__all__ = ["judge_alias", "judge_shell_alias", "judge_unseen_alias", "merged", "split_alias"]
+
+_ALIAS_LINE = re.compile(
+    r"^[ \t]*(?:\[alias\][ \t]*)?([a-z][a-z0-9-]*)[ \t]*=[ \t]*([^\r\n]*)", re.MULTILINE | re.IGNORECASE
+)
 
 
 def split_alias(text: str) -> list[str] | None:
@@ -66,6 +71,23 @@ def judge_shell_alias(call: Call, name: str, value: str) -> Decision:
     """Always refused; as a push or a hook skip when the shell text says so."""
     found = judge_shell_line(call, value.lstrip()[1:])
     return found or deny_program("git.alias.shell", f"alias {name!r} is a shell line")
+
+
+def judge_unseen_alias(call: Call, verb: str, config: str) -> Decision:
+    """Always refused: what a verb stands for in another repository is for that one's own git to say.
+
+    The text of its config file is only looked at for what the refusal is called.
+    """
+    for name, value in _ALIAS_LINE.findall(call.tree.read_text(config) or ""):
+        if name.lower() == verb.lower():
+            found = judge_alias(call, name, value.strip())
+            if found is not None:
+                return found
+    return deny_program(
+        "git.alias.elsewhere",
+        f"{verb!r} is no verb of git itself, and in another folder than the workspace's root it may be an alias",
+        "Write out what it stands for.",
+    )
 
 
 def merged(once: Mapping[str, str], stored: Mapping[str, str]) -> dict[str, str]:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.model.tree import EntryKind
-from runner.policy.argv_values import Call, deny_program
-from runner.policy.git_alias import judge_shell_alias, merged, split_alias
+from runner.policy.argv_values import Call, deny_hooks, deny_program
+from runner.policy.git_alias import judge_shell_alias, judge_unseen_alias, merged, split_alias
 from runner.policy.git_config_keys import judge_setting
 from runner.policy.git_verbs import BUILTINS, judge_verb
+from runner.policy.hook_folder import into_hooks
 from runner.policy.scratch import inside_workspace, judge_loaded
 
 __all__ = ["GitCommand", "judge_git", "read_git"]
@@ -26,6 +27,13 @@ _WITH_VALUE = frozenset({"--git-dir", "--work-tree", "--namespace", "--super-pre
 _WITH_VALUE_ALONE = frozenset({"-C", "-c", "--shallow-file"})
 _ENDS = frozenset({"--exec-path", "--html-path", "--man-path", "--info-path"})
 _PATHS = frozenset({"-C", "--git-dir", "--work-tree"})
+# Commands of git's own program folder that are no built-ins: git starts them before it looks at aliases.
+_PROGRAMS = frozenset(
+    """
+    add--interactive bisect filter-branch http-fetch merge-octopus merge-one-file merge-resolve mergetool quiltimport
+    request-pull submodule subtree
+    """.split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,9 @@ def judge_git(call: Call, words: Sequence[str]) -> Decision | None:
             return refused
     else:
         refused = None
+    held = into_hooks(words)
+    if held is not None:
+        return deny_hooks("git.hooks.path", f"git with the path {held!r}")
     return _judge_globals(call, command) or refused
 
 
@@ -93,6 +104,7 @@ def _only_prints(command: GitCommand) -> bool:
 
 
 def _judge_globals(call: Call, command: GitCommand) -> Decision | None:
+    here = call
     for name, value in command.options:
         refused: Decision | None = None
         if name == "--exec-path":
@@ -103,9 +115,13 @@ def _judge_globals(call: Call, command: GitCommand) -> Decision | None:
         elif name == "--config-env":
             refused = judge_setting(call, value.rpartition("=")[0], None)
         elif name in _PATHS:
-            refused = _judge_path(call, name, value)
+            refused = _judge_path(here, name, value)
+            if name == "-C" and refused is None:  # the next path counts from there
+                here = replace(here, cwd=inside_workspace(here, value) or ".")
         if refused is not None:
             return refused
+    if ".git" in here.cwd.split("/") and any(name == "--work-tree" for name, _ in command.options):
+        return deny_hooks("git.hooks.path", f"--work-tree with -C {here.cwd}")
     return None
 
 
@@ -120,7 +136,10 @@ def _judge_path(call: Call, name: str, value: str) -> Decision | None:
             f"Refused by git.path.outside: {name} leads out of the workspace.",
             "Name a folder of the workspace, relative to its root.",
         )
-    if name == "--work-tree" or posixpath.basename(inside) == ".git":
+    if name == "--work-tree":
+        # Whatever is checked out there replaces git's own files, the hooks among them.
+        return deny_hooks("git.hooks.path", f"{name} {value}") if ".git" in inside.split("/") else None
+    if posixpath.basename(inside) == ".git":
         return None
     # A folder shaped like a repository brings its own config, which may name programs.
     if call.tree.kind(posixpath.join(inside, "HEAD")) is EntryKind.FILE:
@@ -131,6 +150,7 @@ def _judge_path(call: Call, name: str, value: str) -> Decision | None:
 def _judge_verbs(call: Call, command: GitCommand) -> Decision | None:
     """The verb judged; a word that is no built-in is judged by its name and as every alias that it leads to."""
     verb, args = command.verb or "", command.args
+    elsewhere = _repository(call, command)
     seen: set[str] = set()
     while verb not in BUILTINS:
         refused = judge_verb(call, verb, args)
@@ -138,6 +158,8 @@ def _judge_verbs(call: Call, command: GitCommand) -> Decision | None:
             return refused
         aliases = merged(command.once, call.tree.git_aliases())
         value = aliases.get(verb.lower())
+        if elsewhere is not None and verb not in _PROGRAMS and verb.lower() not in command.once:
+            return judge_unseen_alias(call, verb, elsewhere)
         if value is None or verb.lower() in seen:
             return None  # git stops too: no such command, or a loop
         if len(seen) >= _MAX_ALIAS_STEPS:
@@ -149,5 +171,24 @@ def _judge_verbs(call: Call, command: GitCommand) -> Decision | None:
         refused = _judge_globals(call, inner)
         if refused is not None or inner.verb is None:
             return refused
+        elsewhere = _repository(call, inner) or elsewhere
         verb, args = inner.verb, (*inner.args, *args)
     return judge_verb(call, verb, args)
+
+
+def _repository(call: Call, command: GitCommand) -> str | None:
+    """The config file of the repository whose aliases git reads, where that may be another than the workspace's own.
+
+    A link can make any folder lead into another repository, so only the workspace's root counts as itself.
+    """
+    folder, git_dir = call.cwd, None
+    for name, value in command.options:
+        if name == "-C" and value:
+            folder = posixpath.normpath(posixpath.join(folder, value))
+        elif name == "--git-dir" and value:
+            git_dir = value
+        elif name == "--bare":
+            git_dir = git_dir or "."
+    inside = replace(call, cwd=inside_workspace(replace(call, cwd="."), folder) or ".")
+    found = inside_workspace(inside, git_dir or ".git")
+    return None if found == ".git" else posixpath.join(found or "/", "config")

@@ -118,8 +118,12 @@ def _judge_program(call: Call, key: str, normal: str, value: str | None) -> Deci
         text is None or text.startswith(("ext::", "fd::"))
     ):
         return named
-    if normal == "core.worktree" and (value is None or inside_workspace(call, value) is None):
-        return deny_program("git.config.worktree", f"{key} would leave the workspace")
+    if normal == "core.worktree":
+        inside = None if value is None else inside_workspace(call, value)
+        if inside is None:
+            return deny_program("git.config.worktree", f"{key} would leave the workspace")
+        if ".git" in inside.split("/"):
+            return deny_hooks("git.hooks.path", f"{key}={value}")
     return None
 
 

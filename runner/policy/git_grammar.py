@@ -157,6 +157,7 @@ FORBIDDEN: dict[str, tuple[Forbidden, ...]] = {
     "init": (Forbidden(Kind.PROGRAM, ("template",)),),
     "init-db": (Forbidden(Kind.PROGRAM, ("template",)),),
     "read-tree": (Forbidden(Kind.OUTPUT, ("index-output",)),),
+    "checkout-index": (Forbidden(Kind.OUTPUT, ("prefix",)),),
     "fast-export": (*_DIFF, _MARKS),
     "fast-import": (_MARKS,),
     "help": (Forbidden(Kind.PROGRAM, ("web",), "w"),),

@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from runner.model.decision import Decision
+from runner.model.errors import ErrorCode
 from runner.policy.argv_values import Call, deny_program
 from runner.policy.scratch import inside_workspace, judge_loaded
 from runner.policy.scripts import SHELLS, judge_command, judge_shell_line, program_name, unwrap
@@ -32,7 +33,7 @@ def judge_target(call: Call, words: Sequence[str], by: str) -> Decision | None:
         return call.judge(call.deeper(), list(words))
     installed = _installed(call, words[0])
     if installed is not None:
-        return judge_loaded(call, installed, "scratch.tool")
+        return _judge_installed(call, installed)
     hint = "Run an allowed program, or a tool that the repository has installed under node_modules/.bin."
     return deny_program("launcher.unlisted", f"{by} would run {words[0]!r}, which is not installed here", hint)
 
@@ -40,6 +41,19 @@ def judge_target(call: Call, words: Sequence[str], by: str) -> Decision | None:
 def judge_shell_option(call: Call, option: str, text: str) -> Decision:
     """Always refused; as a push, a hook skip or the like when the shell text says so."""
     return judge_shell_line(call, text) or deny_program("launcher.shell", f"{option} takes a shell line")
+
+
+def _judge_installed(call: Call, path: str) -> Decision | None:
+    """Refused when the tool came during the run: what an install made cannot be told from what a program wrote."""
+    if judge_loaded(call, path, "scratch.tool") is None:
+        return None
+    return Decision.deny(
+        ErrorCode.SCRATCH_EXECUTION_REFUSED,
+        "scratch.tool",
+        f"Refused by scratch.tool: {path!r} was installed or written during this run, outside the full-write paths.",
+        "Have it installed in set-up (commit the lock file, or list the install under `setup` in the policy), or make "
+        "`node_modules/**` a full-write path of the policy.",
+    )
 
 
 def _installed(call: Call, name: str) -> str | None:

@@ -10,7 +10,7 @@ from runner.model.decision import Decision
 from runner.policy.argv_values import Call, deny_scratch
 from runner.policy.scratch import inside_workspace
 
-__all__ = ["judge_manifest", "scripts_of", "selected_scripts"]
+__all__ = ["around", "judge_manifest", "scripts_of", "selected_scripts"]
 
 _PLAIN_SELECTOR = re.compile(r"\^?([\w:.-]*?)(?:\.\*)?\$?")
 
@@ -39,6 +39,11 @@ def scripts_of(call: Call, folder: str) -> dict[str, str]:
     return {name: line for name, line in scripts.items() if isinstance(line, str)}
 
 
+def around(name: str) -> tuple[str, str]:
+    """The names of the scripts that run before and after the script."""
+    return f"pre{name}", f"post{name}"
+
+
 def selected_scripts(scripts: dict[str, str], name: str) -> list[str]:
     """The scripts that running `name` runs: itself, those before and after it, or what a selector stands for."""
     if len(name) > 1 and name.startswith("/") and "/" in name[1:]:
@@ -46,7 +51,8 @@ def selected_scripts(scripts: dict[str, str], name: str) -> list[str]:
         # stands for every script.
         plain = _PLAIN_SELECTOR.fullmatch(name[1 : name.rindex("/")])
         return [script for script in scripts if plain is None or plain[1] in script]
-    wanted = [f"pre{name}", name, f"post{name}"]
+    before, after = around(name)
+    wanted = [before, name, after]
     if "*" in name:  # npm-run-all takes globs over names
         return [script for script in scripts if script.startswith(name.split("*")[0])]
     return [script for script in wanted if script in scripts]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 
 from runner.model.decision import Decision
-from runner.policy.argv_values import Call, deny_program, deny_scratch
+from runner.policy.argv_values import Call, deny_hooks, deny_program, deny_scratch
 from runner.policy.environment_values import judge_variable
+from runner.policy.hook_folder import into_hooks
 from runner.policy.launchers import judge_shell_option, judge_target
+from runner.policy.mise_tasks import judge_task_words
 from runner.policy.package_settings import judge_setting_files
 from runner.policy.scratch import inside_workspace, judge_loaded
 from runner.policy.shell_text import assignment
@@ -30,6 +33,14 @@ _RUN = frozenset({"run", "r", "watch", "w"})
 _TASKS = frozenset({"tasks", "task", "t"})
 _REFUSED = {
     "en": "starts a shell",
+    "link": "puts a folder's programs in a tool's place",
+    "ln": "puts a folder's programs in a tool's place",
+    "install-into": "writes a tool to a folder that its words name",
+    "bootstrap": "runs what a config lists",
+    "bs": "runs what a config lists",
+    "dotfiles": "writes files that a config lists",
+    "dot": "writes files that a config lists",
+    "ssh": "opens a session",
     "use": "fetches a tool and changes the tool list",
     "u": "fetches a tool and changes the tool list",
     "edit": "opens an editor",
@@ -39,6 +50,9 @@ _REFUSED = {
     "tool-stub": "runs a program that a file names",
     "self-update": "replaces mise",
 }
+_GENERATE = frozenset({"generate", "gen", "g"})
+_WRITES = re.compile(r"--(?:write|output|dir)(?:=.*)?|-[a-z]*[wod].*", re.DOTALL)
+_TEMPLATE = re.compile(r"\{[{%]")
 _READS_PLUGINS = frozenset({"ls", "list", "ls-remote", "list-remote"})
 _GUARDED_SETTINGS = ("paranoid", "trusted_config_paths", "default_inline_shell_args", "default_file_shell_args")
 
@@ -55,7 +69,18 @@ def judge_mise(call: Call, words: Sequence[str]) -> Decision | None:
         return judge_shell_option(call, "mise --shell", shell)
     inner = call.deeper(cwd=root)
     refused = _judge_verb(inner, rest[0], rest[1:]) if rest else None
-    return refused or judge_setting_files(call, [".", folder], CONFIGS)
+    return refused or judge_setting_files(call, [".", folder], CONFIGS) or _judge_new_tasks(call)
+
+
+def _judge_new_tasks(call: Call) -> Decision | None:
+    """Templates in the head of a task file are run by every verb that only lists the tasks."""
+    for path in call.policy.created_files():
+        if any(path.startswith(f"{folder}/") for folder in TASK_FOLDERS):
+            text = call.tree.read_text(path)
+            refused = judge_loaded(call, path, "scratch.task") if text is None or _TEMPLATE.search(text) else None
+            if refused is not None:
+                return refused
+    return None
 
 
 def _split(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -92,6 +117,11 @@ def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
         return _judge_run(call, args[1:]) if args[:1] in (["run"], ["r"]) else None
     if verb in ("plugins", "plugin", "p") and (not args or args[0] in _READS_PLUGINS or args[0].startswith("-")):
         return None
+    held = into_hooks(args)
+    if held is not None and verb not in _RUN:
+        return deny_hooks("git.hooks.mise", f"mise {verb} {held!r}")
+    if verb in _GENERATE:
+        return _judge_generate(args)
     if verb in _REFUSED:
         return deny_program("launcher.program", f"mise {verb} {_REFUSED[verb]}")
     if verb == "trust":
@@ -131,17 +161,30 @@ def _judge_run(call: Call, args: list[str]) -> Decision | None:
         if word in ("-s", "--shell") or word.startswith("--shell="):
             line = word.partition("=")[2] or " ".join(args[index + 1 : index + 2])
             return judge_shell_option(call, "mise run --shell", line)
-    for task in args:
-        if task.startswith("-"):
-            continue
-        name = task.replace(":", "/")
-        for folder in TASK_FOLDERS:
-            path = posixpath.normpath(posixpath.join(call.cwd, folder, name))
-            inside = None if path.startswith("..") else path
-            refused = judge_loaded(call, inside, "scratch.task") if inside is not None else None
-            if refused is not None:
-                return refused
-        break
+    for index, task in enumerate(args):
+        if not task.startswith("-"):
+            return _judge_file_tasks(call, task) or judge_task_words(call, args[index:], CONFIGS)
+    return None
+
+
+def _judge_file_tasks(call: Call, task: str) -> Decision | None:
+    for folder in TASK_FOLDERS:
+        path = posixpath.normpath(posixpath.join(call.cwd, folder, task.replace(":", "/")))
+        refused = None if path.startswith("..") else judge_loaded(call, path, "scratch.task")
+        if refused is not None:
+            return refused
+    return None
+
+
+def _judge_generate(args: list[str]) -> Decision | None:
+    """Generators print; what they write is a hook, a workflow or a program."""
+    what = next((word for word in args if not word.startswith("-")), "")
+    written = next((word for word in args if _WRITES.fullmatch(word)), None)
+    if written is not None and "pre-commit" in what:
+        return deny_hooks("git.hooks.mise", f"mise generate {what} {written}")
+    prints = "-n" in args or "--dry-run" in args
+    if written is not None or what in ("task-stubs", "tool-stub") or (what == "config" and not prints):
+        return deny_program("mise.generate", f"mise generate {what} {written or ''} writes a file")
     return None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from runner.model.decision import Decision
-from runner.policy.argv_values import Call, deny_hooks, deny_scratch, deny_typecheck
+from runner.policy.argv_values import Call, deny_hooks, deny_program, deny_scratch, deny_typecheck
 from runner.policy.environment_values import judge_variable
 from runner.policy.node_inline import loaded_modules
 from runner.policy.node_tests import judge_discovery, judge_test_argument
@@ -28,6 +28,13 @@ _FILES = frozenset(
         *("--snapshot-blob", "--experimental-config-file", "--openssl-config", "--build-snapshot"),
         *("--experimental-sea-config", "--build-sea", "--build-snapshot-config"),
     }
+)
+_OUTPUTS = frozenset(
+    f"--{name}"
+    for name in """
+    cpu-prof-dir cpu-prof-name diagnostic-dir heap-prof-dir heap-prof-name localstorage-file redirect-warnings
+    report-dir report-filename test-reporter-destination tls-keylog trace-event-file-pattern
+    """.split()
 )
 _ENV_FILES = frozenset({"--env-file", "--env-file-if-exists"})
 _EVALS = frozenset({"--eval", "--print"})
@@ -112,13 +119,20 @@ def judge_node(call: Call, words: Sequence[str]) -> Decision | None:
         refused = _judge_option(call, name, value)
         if refused is not None:
             return refused
+    if command.has("--build-snapshot"):
+        blobs = (_judge_output(call, name, value) for name, value in command.options if name == "--snapshot-blob")
+        refused = next((found for found in blobs if found is not None), None)
+        if refused is not None:
+            return refused
     if command.has("--experimental-default-config-file"):
         refused = judge_file(call, "node.config.json", "scratch.node.config")
         if refused is not None:
             return refused
     if command.has("--test"):
         return _judge_tests(call, command)
-    if command.script is None or command.has("--check") or command.has("--run"):
+    if command.has("--run"):
+        return _judge_run(call, command)
+    if command.script is None or command.has("--check"):
         return None
     if is_typecheck_module(command.script):
         return deny_typecheck(call, "typecheck.path", command.script)
@@ -145,7 +159,26 @@ def _judge_option(call: Call, name: str, value: str) -> Decision | None:
         return judge_file(call, value, "scratch.node.option")
     if name in _ENV_FILES:
         return _judge_env_file(call, value)
-    return judge_script(call, ".", value) if name == "--run" else None
+    return _judge_output(call, name, value) if name in _OUTPUTS else None
+
+
+def _judge_run(call: Call, command: NodeCommand) -> Decision | None:
+    """`node --run NAME -- WORDS`: the package script with the words at its end."""
+    words = () if command.script is None else (command.script, *command.rest)
+    found = (judge_script(call, ".", value, words) for name, value in command.options if name == "--run")
+    return next((refused for refused in found if refused is not None), None)
+
+
+def _judge_output(call: Call, name: str, value: str) -> Decision | None:
+    """Refused unless the file or folder that node would write is one that the run may rewrite freely."""
+    path = inside_workspace(call, value)
+    if name == "--test-reporter-destination" and (value in ("stdout", "stderr") or path is not None):
+        held = path is not None and ".git" in path.split("/")
+        return deny_hooks("git.hooks.path", f"{name} {value}") if held else None
+    if path is not None and call.policy.scratch_allowed(path):
+        return None
+    hint = "Leave it out, or name a place under a full-write path of the policy."
+    return deny_program("argv.node.output", f"node {name} names an output outside the full-write paths", hint)
 
 
 def _judge_inline(call: Call, program: str) -> Decision | None:

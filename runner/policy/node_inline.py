@@ -27,7 +27,7 @@ _LOADS_BEFORE = re.compile(
       | \b(?:require|import)\b \s* \. \s* (?:call|apply) \s* \( [^()]{0,100} [,\[] \s*
       | \bcreateRequire \s* \( .{0,200} \) \s* \( \s*
       | \b(?:from|import) \s*
-      | \b(?:Worker|fork|runMain|_load|dlopen|register) \s* \( [^()'"`]{0,100}
+      | \b(?:Worker|fork|runMain|_load|dlopen|register) [\s)]* (?:\?\.)? \( [^'"`]{0,100}
     ) $
     """,
     re.VERBOSE,

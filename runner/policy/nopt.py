@@ -34,6 +34,11 @@ class Given:
         """The values of these options, in order."""
         return [value for name, value in self.options if name in names]
 
+    def has_switch(self, switch: str) -> bool:
+        """Whether the boolean option is on, as the last word about it says."""
+        said = [(name, value) for name, value in self.options if name in (switch, f"no-{switch}")]
+        return bool(said) and (said[-1][0] == switch) == (said[-1][1] != "false")
+
 
 def read_options(args: Sequence[str], dialect: Dialect, *, words_end_options: int | None = None) -> Given:
     """The words of `args` in their parts. With `words_end_options`, everything after that many words is a word."""

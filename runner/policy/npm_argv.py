@@ -11,7 +11,7 @@ from runner.policy.launchers import judge_shell_option, judge_target
 from runner.policy.nopt import Dialect, Given, read_options
 from runner.policy.package_settings import judge_setting_files, judge_settings
 from runner.policy.scratch import inside_workspace
-from runner.policy.scripts import judge_script
+from runner.policy.scripts import judge_lifecycle, judge_script
 
 __all__ = ["DIALECT", "judge_npm", "npm_command"]
 
@@ -119,6 +119,24 @@ _SCRIPTS = {
 }
 
 
+_INSTALL = ("preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare")
+_PACK = ("prepack", "prepare", "postpack")
+# What npm runs of the project's own scripts by itself, by its own list of life cycle operations.
+_LIFECYCLE = {
+    "install": _INSTALL,
+    "ci": _INSTALL,
+    "install-test": _INSTALL,
+    "install-ci-test": _INSTALL,
+    "link": _INSTALL,
+    "rebuild": _INSTALL,
+    "pack": _PACK,
+    "publish": ("prepublishOnly", *_PACK, "publish", "postpublish"),
+    "stage": ("prepublishOnly", *_PACK, "publish", "postpublish"),
+}
+# With packages named, these two leave the project's own scripts alone.
+_OF_THE_PROJECT_ALONE = frozenset({"install", "link"})
+
+
 def npm_command(word: str) -> str:
     """The command that npm takes `word` for: exact, alias, or an abbreviation that fits one of them."""
     plain = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in word)
@@ -146,7 +164,7 @@ def judge_npm(call: Call, words: Sequence[str]) -> Decision | None:
     folder = (given.values("prefix") or ["."])[-1] or "."
     if inside_workspace(call, folder) is None and command in ("run", *_SCRIPTS):
         return deny_scratch("scratch.package", folder)
-    refused = _judge_command(call, command, args, folder, given)
+    refused = _judge_command(call, command, args, folder, given) or _judge_lifecycle(call, command, args, given)
     if refused is not None:
         return refused
     return judge_settings(call, given.options, "npm") or judge_setting_files(call, [".", folder], [".npmrc"])
@@ -156,9 +174,9 @@ def _judge_command(call: Call, command: str, args: list[str], folder: str, given
     if command == "exec":
         return _judge_exec(call, args, given)
     if command == "run":
-        return _judge_run(call, args[0], folder, given) if args else None
+        return _judge_run(call, args[0], folder, given, args[1:]) if args else None
     if command in _SCRIPTS:
-        found = (_judge_run(call, name, folder, given) for name in _SCRIPTS[command])
+        found = (_judge_run(call, name, folder, given, args) for name in _SCRIPTS[command])
         return next((refused for refused in found if refused is not None), None)
     if command == "init" and args:
         return deny_program("launcher.fetch", f"npm init {args[0]} fetches a program and runs it")
@@ -181,13 +199,25 @@ def _judge_exec(call: Call, args: list[str], given: Given) -> Decision | None:
     return refused
 
 
-def _judge_run(call: Call, name: str, folder: str, given: Given) -> Decision | None:
-    refused = judge_script(call, folder, name)
-    for workspace in given.values("workspace"):
-        path = posixpath.join(folder, workspace)
-        if refused is None and inside_workspace(call, path) is not None:
-            refused = judge_script(call, path, name)
-    return refused
+def _judge_run(call: Call, name: str, folder: str, given: Given, extra: Sequence[str]) -> Decision | None:
+    found = (judge_script(call, path, name, extra) for path in _packages(call, folder, given))
+    return next((refused for refused in found if refused is not None), None)
+
+
+def _packages(call: Call, folder: str, given: Given) -> list[str]:
+    """The folder of the project and those of the workspaces that are named by their path."""
+    named = [posixpath.join(folder, workspace) for workspace in given.values("workspace")]
+    return [folder, *(path for path in named if inside_workspace(call, path) is not None)]
+
+
+def _judge_lifecycle(call: Call, command: str, args: list[str], given: Given) -> Decision | None:
+    folder = (given.values("prefix") or ["."])[-1] or "."
+    others = [word for word in args if posixpath.normpath(word) != "."]
+    if given.has_switch("ignore-scripts") or (command in _OF_THE_PROJECT_ALONE and others):
+        return None
+    names = _LIFECYCLE.get(command, ())
+    found = (judge_lifecycle(call, path, names) for path in _packages(call, folder, given))
+    return next((refused for refused in found if refused is not None), None)
 
 
 def _judge_config(call: Call, args: list[str]) -> Decision | None:

@@ -6,13 +6,13 @@ import posixpath
 from collections.abc import Sequence
 
 from runner.model.decision import Decision
-from runner.policy.argv_values import Call, deny_program, deny_scratch
+from runner.policy.argv_values import Call, deny_hooks, deny_program, deny_scratch
 from runner.policy.launchers import judge_shell_option, judge_target
 from runner.policy.manifest import judge_manifest, scripts_of
 from runner.policy.nopt import Dialect, Given, read_options
 from runner.policy.package_settings import judge_setting_files, judge_settings
 from runner.policy.scratch import inside_workspace
-from runner.policy.scripts import judge_script
+from runner.policy.scripts import judge_lifecycle, judge_script
 from runner.policy.typecheck import is_typecheck_script
 
 __all__ = ["DIALECT", "SETTING_FILES", "judge_pnpm"]
@@ -74,6 +74,15 @@ _SCRIPTS = {
     "it": "test",
     "install-ci-test": "test",
 }
+_INSTALL = ("pnpm:devPreinstall", "preinstall", "install", "postinstall", "preprepare", "prepare", "postprepare")
+_INSTALLS = "install i ci clean-install ic install-clean it install-test install-ci-test update up upgrade dedupe prune"
+_PACK = ("prepack", "prepare", "postpack")
+# What pnpm runs of the project's own scripts by itself; `add` and `remove` leave them alone.
+_LIFECYCLE = {
+    **dict.fromkeys((*_INSTALLS.split(), "link", "ln", "rebuild", "rb", "deploy"), _INSTALL),
+    "pack": _PACK,
+    "publish": ("prepublishOnly", *_PACK, "publish", "postpublish"),
+}
 SETTING_FILES = (".npmrc", ".pnpmfile.cjs", ".pnpmfile.mjs", "pnpm-workspace.yaml")
 _RECURSIVE = frozenset({"recursive", "multi", "m"})
 
@@ -90,7 +99,9 @@ def judge_pnpm(call: Call, words: Sequence[str]) -> Decision | None:
     if root is None:
         return deny_scratch("scratch.package", folder)
     if everything:
-        refused = _judge_verb(call.deeper(cwd=root), everything[0], everything[1:], given)
+        here = call.deeper(cwd=root)
+        refused = _judge_verb(here, everything[0], everything[1:], given)
+        refused = refused or _judge_lifecycle(here, everything[0], everything[1:], given)
         if refused is not None:
             return refused
     settings = [*given.options, *_later_options(everything)]
@@ -111,14 +122,26 @@ def _judge_verb(call: Call, verb: str, args: list[str], given: Given) -> Decisio
         inner = read_options(args, DIALECT, words_end_options=1)
         names = inner.words + inner.verbatim
         refused = judge_settings(call, inner.options, "pnpm")
-        return refused or (judge_script(call, _folder(inner), names[0]) if names else None)
+        return refused or (judge_script(call, _folder(inner), names[0], names[1:]) if names else None)
     if verb in _SCRIPTS:
-        return judge_script(call, ".", _SCRIPTS[verb])
+        return judge_script(call, ".", _SCRIPTS[verb], args)
     if verb in ("config", "c", "set"):
         return _judge_config(call, args if verb != "set" else ["set", *args])
+    if verb == "deploy" and any(".git" in word.split("/") for word in args):
+        return deny_hooks("git.hooks.path", "pnpm deploy into git's own folder")
     if verb == "version":
         return judge_script(call, ".", "version")
     return None if verb in _OWN else _judge_implicit(call, verb, args, given)
+
+
+def _judge_lifecycle(call: Call, verb: str, args: list[str], given: Given) -> Decision | None:
+    if verb not in _LIFECYCLE:
+        return None
+    inner = read_options(args, DIALECT)
+    if Given([*given.options, *inner.options]).has_switch("ignore-scripts"):
+        return None
+    folder = inner.values("dir", "prefix")[-1:] or ["."]
+    return judge_lifecycle(call, folder[0] or ".", _LIFECYCLE[verb])
 
 
 def _judge_fetch(call: Call, verb: str, args: list[str]) -> Decision:
@@ -138,7 +161,7 @@ def _judge_exec(call: Call, args: list[str], given: Given) -> Decision | None:
 def _judge_implicit(call: Call, verb: str, args: list[str], given: Given) -> Decision | None:
     """`pnpm NAME`: the script of that name, and where there is none the program."""
     if is_typecheck_script(verb) or verb in scripts_of(call, "."):
-        return judge_script(call, ".", verb)
+        return judge_script(call, ".", verb, args)
     return judge_manifest(call, ".") or _judge_exec(call, [verb, *args], given)
 
 

@@ -1,7 +1,8 @@
 """What may leave: the branch, the size of the push, and the kinds of entries that the policy forbids.
 
 The write policy over the same commits is `changes`' to say. Branch names come from the untrusted side; the default
-branch is the host's own record from the start of the run.
+branch is the host's own record from the start of the run. Where the host has no such record, the names that
+default branches usually have are refused instead: not to know which branch is protected must not mean that none is.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from runner.policy.document import Push
 from runner.policy.globs import GlobSet, folded
 from runner.policy.paths import shown
 
-__all__ = ["CI_PATTERNS", "decide_branch", "judge_push"]
+__all__ = ["CI_PATTERNS", "USUAL_DEFAULT_BRANCHES", "decide_branch", "is_default_branch", "judge_push"]
 
 CI_PATTERNS = (
     ".github/**",
@@ -46,6 +47,9 @@ CI_PATTERNS = (
 )
 """Files that a CI service of a code host acts on by itself, with credentials that the run must not reach."""
 
+USUAL_DEFAULT_BRANCHES = frozenset({"main", "master", "trunk"})
+"""What code hosts and version control systems call the first branch of a repository."""
+
 _CI = GlobSet.denying(CI_PATTERNS)
 _MIB = 1_048_576
 
@@ -55,9 +59,18 @@ _REFUSED_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(
 _MAX_BRANCH_BYTES = 244
 """A ref's last file name is bounded by NAME_MAX (255); `refs/heads/` takes eleven."""
 
+_NAMESPACES = frozenset({"heads", "tags", "remotes", "refs"})
+"""First parts of a name with which git would also find it as another ref: `heads/main` is `main` too."""
 
-def decide_branch(push: Push, branch: str, default_branch: str) -> Decision:
-    """Whether the current branch may be pushed. A branch that is called like the default one in other case may not."""
+
+def is_default_branch(branch: str, default_branch: str | None) -> bool:
+    """Whether `branch` is the default one, in any case; where that is not known, whether it usually is."""
+    known = USUAL_DEFAULT_BRANCHES if default_branch is None else {default_branch}
+    return folded(branch) in {folded(name) for name in known}
+
+
+def decide_branch(push: Push, branch: str, default_branch: str | None) -> Decision:
+    """Whether the current branch may be pushed. None is a default branch that is not known."""
     if _malformed(branch):
         return Decision.deny(
             ErrorCode.GIT_PUSH_FAILED,
@@ -65,13 +78,8 @@ def decide_branch(push: Push, branch: str, default_branch: str) -> Decision:
             f"{shown(branch)} is not a branch name that can be pushed.",
             "Check out a branch with an ordinary name and push that.",
         )
-    if folded(branch) == folded(default_branch):
-        return Decision.deny(
-            ErrorCode.DEFAULT_BRANCH_REFUSED,
-            "push.branch.default",
-            f"{shown(branch)} is the remote's default branch.",
-            "Make a branch with `git switch -c NAME` and push that.",
-        )
+    if is_default_branch(branch, default_branch):
+        return _default_branch(branch, known=default_branch is not None)
     if GlobSet.granting(push.branches).match(branch) is None:
         allowed = ", ".join(shown(pattern) for pattern in push.branches[:8]) or "none"
         return Decision.deny(
@@ -109,10 +117,25 @@ _FORBIDDEN: dict[str, tuple[Callable[[TreeChange], bool], str]] = {
 }
 
 
+def _default_branch(branch: str, *, known: bool) -> Decision:
+    hint = "Make a branch with `git switch -c NAME` and push that."
+    if known:
+        message = f"{shown(branch)} is the remote's default branch."
+        return Decision.deny(ErrorCode.DEFAULT_BRANCH_REFUSED, "push.branch.default", message, hint)
+    return Decision.deny(
+        ErrorCode.DEFAULT_BRANCH_REFUSED,
+        "push.branch.default-unknown",
+        f"The remote does not say which branch is its default, and {shown(branch)} usually is.",
+        f"{hint} Or let the remote's HEAD name its default branch.",
+    )
+
+
 def _malformed(branch: str) -> bool:
     try:
         length = len(branch.encode("utf-8"))
     except UnicodeEncodeError:
+        return True
+    if branch.split("/", 1)[0] in _NAMESPACES:
         return True
     return length > _MAX_BRANCH_BYTES or _REFUSED_IN_REFS.search(branch) is not None
 

@@ -15,7 +15,7 @@ from runner.model.tree import TreeChange
 from runner.policy.answers import RecordedTree, Unrecorded
 from runner.policy.argv import decide_argv
 from runner.policy.argv_policy import argv_policy
-from runner.policy.basis import BASIS_VERSION, decision_of
+from runner.policy.basis import BASIS_VERSION, decision_of, push_decision_of
 from runner.policy.changes import BaseTree, ChangeFacts, Violation, judge_changes
 from runner.policy.document import Policy
 from runner.policy.push import decide_branch, judge_push
@@ -90,7 +90,9 @@ class Rejudge:
             return Decision.deny(error.code, error.rule or "argv.form", error.message, error.hint or "")
 
     def _branch(self, subject: _Json, _facts: _Json) -> Decision:
-        return decide_branch(self._policy.push, _text(subject, "branch"), _text(subject, "default_branch"))
+        known = subject.get("default_branch", "") is not None
+        default = _text(subject, "default_branch") if known else None
+        return decide_branch(self._policy.push, _text(subject, "branch"), default)
 
     def _commit(self, _subject: _Json, facts: _Json) -> Decision:
         return decision_of(self._violations(_list(facts, "changes")), "commit.allow")
@@ -98,16 +100,17 @@ class Rejudge:
     def _push(self, _subject: _Json, facts: _Json) -> Decision:
         push, commits = self._policy.push, _list(facts, "commits")
         if len(commits) > push.max_commits:
-            return decision_of(judge_push(push, (), commits=len(commits), pack_bytes=0), "push.allow")
+            return push_decision_of(judge_push(push, (), commits=len(commits), pack_bytes=0))
         violations: list[Violation] = []
         for changes in commits:
             if not isinstance(changes, list):
                 raise Unrecorded("what a commit changes")
             violations += self._violations(changes)
             violations += judge_push(push, [_change(change) for change in changes], commits=1, pack_bytes=0)
-        if not violations and facts.get("at_most_mib", push.max_mib + 1) > push.max_mib:
+        bound = facts.get("at_most_mib")
+        if not violations and not (isinstance(bound, int) and bound <= push.max_mib):
             raise Unrecorded("the size of the push, beyond that it was within the bound of its own policy")
-        return decision_of(violations, "push.allow")
+        return push_decision_of(violations)
 
     def _violations(self, changes: list[Any]) -> list[Violation]:
         """Everything that the write policy refuses; each change with its own facts, as they were recorded."""
@@ -115,9 +118,10 @@ class Rejudge:
 
     def _violation(self, change: Any) -> tuple[Violation, ...]:
         tree_change = _change(change)
-        existed, lines = change.get("base"), change.get("lines")
-        spelled = [other for other in change.get("spelled", ()) if isinstance(other, str)]
-        base = BaseTree.of({path: "" for path in ([tree_change.path] if existed is True else spelled)})
+        existed, lines, spelled = change.get("base"), change.get("lines"), change.get("spelled", [])
+        if not isinstance(existed, bool) or not isinstance(spelled, list):
+            raise Unrecorded(f"whether {tree_change.path} was there at the start")
+        base = BaseTree.of({str(path): "" for path in ([tree_change.path] if existed else spelled)})
 
         def blob(_name: str) -> bytes:
             raise Unrecorded(f"the lines of {tree_change.path}") if lines not in (_KEPT, _LOST) else _Lines(lines)

@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.policy.argv_values import Call, deny_hooks, deny_typecheck
 from runner.policy.environment_values import judge_variable
-from runner.policy.manifest import judge_manifest, scripts_of, selected_scripts
+from runner.policy.manifest import around, judge_manifest, scripts_of, selected_scripts
 from runner.policy.scratch import inside_workspace, judge_file
 from runner.policy.shell_text import assignment, commands_in
 from runner.policy.typecheck import is_typecheck_module, is_typecheck_program, is_typecheck_script
 
 __all__ = [
     "SHELLS",
+    "judge_appended",
     "judge_command",
+    "judge_lifecycle",
     "judge_script",
     "judge_shell_line",
     "program_name",
@@ -50,6 +53,7 @@ _CODES = frozenset(
     }
 )
 _NUMBER = re.compile(r"[\d.]+[smhd]?")
+_ALL_PARAMETERS = re.compile(r"\"?\$\{?[@*]\}?\"?")  # "$@" and its kin, where a shell function takes up the extra words
 
 
 def judge_shell_line(call: Call, text: str) -> Decision | None:
@@ -89,7 +93,7 @@ def judge_command(call: Call, words: Sequence[str]) -> Decision | None:
     if name in SHELLS:
         return _judge_shell(call.deeper(), args)
     if name in _RUNNERS:
-        return _first(judge_script(call.deeper(), call.cwd, arg) for arg in args if not arg.startswith("-"))
+        return _first(_judge_named(call.deeper(), arg) for arg in args if not arg.startswith("-"))
     if name in _HOOK_MANAGERS and "uninstall" in args:
         return deny_hooks("git.hooks.manager", f"{name} uninstall")
     if name in _CODE_RUNNERS:
@@ -97,8 +101,11 @@ def judge_command(call: Call, words: Sequence[str]) -> Decision | None:
     return judge_file(call, words[0], "scratch.program") if "/" in words[0] else None
 
 
-def judge_script(call: Call, folder: str, name: str) -> Decision | None:
-    """Refused when the package script `name` of the folder, or what runs before and after it, is."""
+def judge_script(call: Call, folder: str, name: str, extra: Sequence[str] = ()) -> Decision | None:
+    """Refused when the package script `name` of the folder, or what runs before and after it, is.
+
+    Package managers append the `extra` words to the script's text, quoted, so they end up at its last command.
+    """
     if is_typecheck_script(name):
         return deny_typecheck(call, "typecheck.script", f"the package script {name!r}")
     refused = judge_manifest(call, folder)
@@ -107,13 +114,42 @@ def judge_script(call: Call, folder: str, name: str) -> Decision | None:
     scripts = scripts_of(call, folder)
     root = inside_workspace(call, folder) or "."
     for script in selected_scripts(scripts, name):
-        if (root, script) in call.progress.scripts:
+        words = extra if script == name or script not in around(name) else ()
+        key = (root, "\0".join((script, *words)))
+        if key in call.progress.scripts:
             continue
-        call.progress.scripts.add((root, script))
+        call.progress.scripts.add(key)
         if is_typecheck_script(script):
             return deny_typecheck(call, "typecheck.script", f"the package script {script!r}")
-        refused = judge_shell_line(call.deeper(cwd=root), scripts[script])
+        refused = judge_appended(call.deeper(cwd=root), scripts[script], words)
         if refused is not None:
+            return refused
+    return None
+
+
+def judge_appended(call: Call, line: str, extra: Sequence[str]) -> Decision | None:
+    """Refused when the shell line with the extra words at its end is.
+
+    Whether a leading `--` is passed on differs between package managers and their versions: both are judged.
+    """
+    if not extra:
+        return judge_shell_line(call, line)
+    given = [list(extra), list(extra[1:])] if extra[0] == "--" else [list(extra)]
+    lines = (text for words in given for text in (f"{line} {shlex.join(words)}", _filled_in(line, words)))
+    return _first(judge_shell_line(call, text) for text in dict.fromkeys(lines))
+
+
+def judge_lifecycle(call: Call, folder: str, names: Iterable[str]) -> Decision | None:
+    """Refused when one of these scripts, which a package manager runs by itself, does what no command may.
+
+    In set-up a typechecker is let through: a package that is built when it is installed needs its build.
+    """
+    scripts = scripts_of(call, folder)
+    for name in names:
+        refused = (
+            judge_script(call, folder, name) if any(script in scripts for script in (name, *around(name))) else None
+        )
+        if refused is not None and not (call.phase == "setup" and refused.code is ErrorCode.DIRECT_TYPECHECK_REFUSED):
             return refused
     return None
 
@@ -138,6 +174,11 @@ def program_name(word: str) -> str:
     """The name that a program goes by, without folder and Windows suffix."""
     base = posixpath.basename(word)
     return base.removesuffix(".cmd").removesuffix(".exe")
+
+
+def _filled_in(line: str, words: Sequence[str]) -> str:
+    """The line with the words in the place of its `"$@"`, as a shell function in it would use them."""
+    return _ALL_PARAMETERS.sub(lambda _: shlex.join(words), line)
 
 
 def _kept(decision: Decision | None) -> Decision | None:
@@ -179,10 +220,19 @@ def _judge_code_runner(call: Call, args: list[str]) -> Decision | None:
 def _judge_shell(call: Call, args: list[str]) -> Decision | None:
     for index, arg in enumerate(args):
         if arg.startswith("-") and not arg.startswith("--") and "c" in arg:
-            return judge_shell_line(call, args[index + 1]) if index + 1 < len(args) else None
+            return _judge_shell_words(call, args[index + 1], args[index + 2 :]) if index + 1 < len(args) else None
         if not arg.startswith("-"):
             return judge_file(call, arg, "scratch.shell")
     return None
+
+
+def _judge_shell_words(call: Call, line: str, rest: list[str]) -> Decision | None:
+    """`sh -c LINE $0 $1 …`: a line with parameters may start what the words name."""
+    refused = judge_shell_line(call, line)
+    if refused is not None or "$" not in line:
+        return refused
+    passed = judge_shell_line(call, _filled_in(line, rest[1:]))
+    return passed or judge_command(call, rest) or judge_command(call, rest[1:])
 
 
 def _judge_yarn(call: Call, args: list[str]) -> Decision | None:
@@ -190,16 +240,23 @@ def _judge_yarn(call: Call, args: list[str]) -> Decision | None:
     if words[:1] in (["exec"], ["dlx"]):
         return judge_command(call, words[1:])
     names = words[1:] if words[:1] == ["run"] else words
-    return (judge_script(call, call.cwd, names[0]) or judge_command(call, names)) if names else None
+    extra = args[args.index(names[0]) + 1 :] if names else []
+    return (judge_script(call, call.cwd, names[0], extra) or judge_command(call, names)) if names else None
 
 
 def _judge_lines(call: Call, args: list[str]) -> Decision | None:
     for arg in args:
-        script = re.fullmatch(r"(?:npm|pnpm|yarn):(.+)", arg)
-        refused = judge_script(call, call.cwd, script[1]) if script else judge_shell_line(call, arg)
+        script = re.fullmatch(r"(?:npm|pnpm|yarn):(.+)", arg, re.DOTALL)
+        refused = _judge_named(call, script[1]) if script else judge_shell_line(call, arg)
         if refused is not None:
             return refused
     return None
+
+
+def _judge_named(call: Call, text: str) -> Decision | None:
+    """A script by name in one word, which may hold extra words after blanks: `npm-run-all "lint -- --fix"`."""
+    name, *extra = text.split() or [""]
+    return judge_script(call, call.cwd, name, extra)
 
 
 def _judge_export(call: Call, args: list[str]) -> Decision | None:

@@ -18,9 +18,9 @@ from runner.policy.git_verbs import BUILTINS
 from runner.policy.scratch import inside_workspace
 from runner.policy.strict_git_options import Given, Reading, Verb, emit, read_verb
 from runner.policy.strict_git_verbs import DEFAULT_SUBVERBS, SUBVERBS, VERBS, WHY_NOT
-from runner.policy.strict_values import closed, did_you_mean, outside
+from runner.policy.strict_values import NotAllowed, closed, did_you_mean, outside
 
-__all__ = ["GitWords", "canonical_git", "expanded"]
+__all__ = ["GitWords", "canonical_git", "expanded", "has_known_globals"]
 
 _MAX_ALIAS_STEPS = 20
 _ALWAYS = ("--no-pager", "-c", "core.fsmonitor=false")
@@ -85,6 +85,15 @@ def canonical_git(call: Call, words: Sequence[str]) -> tuple[str, ...]:
     pins = [_ALWAYS[2], *grammar.pins, *((_IN_A_FOLDER,) if folder != "." else ())]
     prefix = ["git", _ALWAYS[0], *heads, *(word for setting in (*pins, *settings) for word in ("-c", setting))]
     return (*prefix, *written, *_emitted(grammar, reading))
+
+
+def has_known_globals(call: Call, found: GitWords) -> bool:
+    """Whether all global options are among those of the closed world."""
+    try:
+        _globals(call, found)
+    except NotAllowed:
+        return False
+    return True
 
 
 def _globals(call: Call, found: GitWords) -> tuple[list[str], list[str], str]:
@@ -182,8 +191,7 @@ def _check(call: Call, name: str, grammar: Verb, reading: Reading) -> None:
 def _emitted(grammar: Verb, reading: Reading) -> list[str]:
     words = list(grammar.forced)
     forced = {word[2:] for word in grammar.forced}
-    given = [part for part in reading.options if part.option.name not in forced]
-    if not given:
+    if not reading.options:
         words.extend(grammar.usual)
     for part in reading.parts:
         if isinstance(part, Given):

@@ -35,6 +35,11 @@ _LOG = """
 """
 
 
+def _glued(text: str) -> str:
+    """The same grammar where no value is the next word: `git stash show` takes each other word for a stash."""
+    return " ".join(word + "=" if word.endswith(":") else word for word in text.split())
+
+
 def _history(text: str) -> Verb:
     return verb(
         text,
@@ -176,7 +181,7 @@ VERBS: dict[str, Verb] = {
         forced=_NO_PROGRAMS,
     ),
     "stash show": verb(
-        _DIFF.replace("patch|p|u", "patch|p") + "include-untracked|u! only-untracked",
+        _glued(_DIFF.replace("patch|p|u", "patch|p")) + " include-untracked|u! only-untracked",
         abbreviates=False,
         bundles=False,
         most=1,

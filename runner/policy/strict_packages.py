@@ -5,16 +5,14 @@ At set-up an install is let through too: there everything is the base commit's, 
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from runner.policy import npm_argv, pnpm_argv
 from runner.policy.argv_values import Call
 from runner.policy.manifest import scripts_of
 from runner.policy.nopt import Given, read_options
 from runner.policy.scratch import inside_workspace
-from runner.policy.scripts import judge_shell_line
 from runner.policy.strict_pins import require_pinned
 from runner.policy.strict_values import NotAllowed, closed, did_you_mean, outside
 
@@ -41,11 +39,15 @@ class _Program:
     name: str
     files: tuple[str, ...]  # that say what is started
     installs: Mapping[str, str]
+    valued: frozenset[str]  # options that have a value
 
 
-_NPM = _Program("npm", ("package.json", ".npmrc"), {"install": "install", "ci": "ci"})
+_NPM = _Program("npm", ("package.json", ".npmrc"), {"install": "install", "ci": "ci"}, npm_argv.DIALECT.valued)
 _PNPM = _Program(
-    "pnpm", ("package.json", *pnpm_argv.SETTING_FILES), {"install": "install", "i": "install", "ci": "install"}
+    "pnpm",
+    ("package.json", *pnpm_argv.SETTING_FILES),
+    {"install": "install", "i": "install", "ci": "install"},
+    pnpm_argv.DIALECT.valued,
 )
 
 
@@ -101,11 +103,6 @@ def _script(
         where = "package.json" if folder == "." else f"{folder}/package.json"
         raise closed("strict.script", f"{where} has no script {name[:80]!r}", did_you_mean(name, scripts))
     own = args[1:] if args[:1] == ["--"] else args
-    # The words go behind the script's own, so that a script that is only a program's name gets its verb from them.
-    line = f"{scripts[name]} {shlex.join(own)}"
-    refused = judge_shell_line(replace(call, cwd=folder), line) if own else None
-    if refused is not None:
-        raise NotAllowed(refused)
     return (program.name, *kept, "run", name, *(args if own else ()))
 
 
@@ -140,17 +137,21 @@ def _options(program: _Program, options: Iterable[tuple[str, str]], known: froze
                 f"{program.name} option --{name[:80]} is not known",
                 did_you_mean(name, known, dashes="--") + " What the script is given stands behind its name and `--`.",
             )
-        if value not in _VALUES.get(name, (value,)):
-            raise closed("strict.package.option", f"--{name} has no such value", did_you_mean(value, _VALUES[name]))
-        kept.append(f"--{name}" if value in ("", "true") else f"--{name}={value}")
+        valued = name in program.valued
+        if value not in _VALUES.get(name, (value,)) or (valued and not value):
+            hint = did_you_mean(value, _VALUES.get(name, ()))
+            raise closed("strict.package.option", f"--{name} may not have this value", hint)
+        if not valued and value not in ("", "true", "false"):
+            raise closed("strict.package.option", f"--{name} takes no value", "Leave the value out.")
+        kept.append(f"--{name}={value}" if valued or value == "false" else f"--{name}")
     return kept
 
 
 def _no_verb(program: _Program, verb: str) -> NotAllowed:
     if verb in program.installs:
         hint = "What set-up installed is all there is."
-    elif verb in ("exec", "x", "dlx", "create", "init"):
-        hint = "Run a script of package.json."
+    elif verb in ("exec", "x", "dlx", "create", "init", *_RUN_VERBS):
+        hint = "Run a script of package.json by its name."
     else:
         hint = did_you_mean(verb, ("run", "test", "start", "stop", "ls"), dashes=f"{program.name} ")
     return closed("strict.package.verb", f"{program.name} {verb[:80]} is not among the verbs", hint)

@@ -144,7 +144,7 @@ def sized(request: pytest.FixtureRequest) -> Iterator[RealBox]:
     def box(sandbox: Any) -> RealBox:
         real = RealBox(sandbox)
         if "large" in request.param:
-            assert real.shell("mkdir -p l/m; cd l/m; i=0; while [ $i -lt 1200 ]; do : >$i; i=$((i+1)); done").exit == 0
+            assert real.shell("mkdir -p l/m; cd l/m; seq 1200 | xargs touch").exit == 0
             real.sandbox.scan(max_entries=2000)
         return real
 
@@ -264,6 +264,16 @@ def _records(scanner: Any) -> tuple[list[ScanEntry], list[str]]:
     return entries, removed
 
 
+def _let_time_pass(helper: Any, root: Path) -> None:
+    """Nothing counts as changed shortly before the last scan, and what changes from here on has a later ctime."""
+    since = 1 + max((path.lstat().st_ctime_ns for path in root.rglob("*")), default=0)
+    probe = root.with_name(root.name + ".probe")
+    probe.touch()
+    while probe.stat().st_ctime_ns <= since:
+        probe.touch()
+    helper.STATE.scanned.racy_from = since
+
+
 def test_a_scan_after_a_change_does_not_list_folders_without_a_new_ctime(helper: Any, tmp_path: Path) -> None:
     for name in ("a/b", "c/d/e"):
         (tmp_path / name).mkdir(parents=True)
@@ -271,6 +281,39 @@ def test_a_scan_after_a_change_does_not_list_folders_without_a_new_ctime(helper:
     helper.STATE.scanned.racy_from = time.time_ns() + 10**12  # as if the scan had been long after all of this
     (tmp_path / "c/d/f").touch()
     assert _scanned(helper).listed == {""}
+
+
+@pytest.mark.parametrize("listed", ["all", "changed"])
+def test_a_change_in_the_same_tick_of_the_clock_as_the_scan_is_reported(
+    listed: str, helper: Any, tmp_path: Path
+) -> None:
+    helper.FIND_MIN_ENTRIES = 10 if listed == "all" else 0
+    helper.pack = lambda form, *facts: struct.pack(form, *facts[:3], 0, 0)  # a clock that stands still
+    for number in range(1, 20):
+        (tmp_path / "f").write_bytes(b"%d" % (number % 10))
+        assert [entry.path for entry in _records(_scanned(helper))[0]] == ["f"]
+        assert _records(_scanned(helper)) == ([], [])
+
+
+def test_a_folders_new_mode_is_reported_though_nothing_beside_it_changed(helper: Any, tmp_path: Path) -> None:
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    _scanned(helper)
+    _let_time_pass(helper, tmp_path)
+    (tmp_path / "a/b/c").chmod(0o700)
+    assert [entry.path for entry in _records(_scanned(helper))[0]] == ["a/b/c"]
+
+
+def test_what_is_below_a_folder_that_took_the_place_of_its_like_is_reported(helper: Any, tmp_path: Path) -> None:
+    for name in ("d", "e"):
+        (tmp_path / name / "x/y").mkdir(parents=True)
+        (tmp_path / name / "x/y/file").touch()
+    _scanned(helper)
+    _let_time_pass(helper, tmp_path)
+    shutil.rmtree(tmp_path / "d")
+    (tmp_path / "e").rename(tmp_path / "d")
+    entries, removed = _records(_scanned(helper))
+    assert {entry.path for entry in entries} == {"d", "d/x", "d/x/y", "d/x/y/file"}
+    assert set(removed) == {"e", "e/x", "e/x/y", "e/x/y/file"}
 
 
 @pytest.mark.parametrize("flaw", ["the clock was set", "it cannot start", "it complains", "it fails", "it is late"])
@@ -394,7 +437,9 @@ def test_scans_after_any_changes_add_up_to_the_tree(
         for letter in "uvwxyz":
             (folder / letter).touch()
     known.update({entry.path: entry for entry in _records(_scanned(helper))[0]})
-    for acts in rounds:
+    for turn, acts in enumerate(rounds):
+        if turn % 2:
+            _let_time_pass(helper, tmp_path)
         for number, (act, path, other) in enumerate(acts):
             _do(act, tmp_path / path, tmp_path / other, b"%d" % (number % 3))
         scanner = _scanned(helper)

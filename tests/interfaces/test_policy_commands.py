@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from typer.testing import CliRunner, Result
 from runner.audit.log import AuditLog
 from runner.doors import cli
 from runner.model.errors import RunnerError
+from runner.policy.examples import parse_examples
 from runner.policy.presets import preset_names
 from tests.support.fake_run import fake_run
 
@@ -84,6 +86,23 @@ def test_lint_warns_of_limits_that_the_host_has_not(tmp_path: Path) -> None:
     file = written(tmp_path / "p.yml", {"writeAllow": ["src/**"], "limits": {"memoryMiB": 4096}})
     assert "warning: field `limits.memoryMiB`" in policy_command("lint", file, "--host-memory", "2048").stdout
     assert "warning" not in policy_command("lint", file).stdout
+
+
+# the reference
+
+REFERENCE = (Path(__file__).resolve().parents[2] / "docs" / "POLICY.md").read_text(encoding="utf-8")
+
+
+def test_the_references_explanation_is_what_is_printed() -> None:
+    block = REFERENCE.partition("$ runner policy explain ")[2].partition("```")[0].replace("\\\n", "")
+    command, _, output = block.partition("\n")
+    assert output
+    assert policy_command("explain", *shlex.split(command)).stdout.startswith(output)
+
+
+def test_the_references_example_is_one() -> None:
+    block = REFERENCE.partition("```yaml\n- call:")[2].partition("```")[0]
+    assert parse_examples(f"- call:{block}".encode(), source="POLICY.md")
 
 
 # test
@@ -222,8 +241,11 @@ def test_what_is_no_log_ends_with_2(tmp_path: Path) -> None:
 def test_a_hidden_secret_stands_in_no_line_of_the_log(tmp_path: Path) -> None:
     log = AuditLog(tmp_path / "audit.jsonl", "run1", lambda: "2026-01-01T00:00:00.000+00:00")
     log.hide("tok-FAKE-1234")
+    log.hide("a/b=c+d&e")
     log.hide("short")
+    log.append("other", {"address": "https://u:a%2Fb%3Dc%2Bd%26e@host/"})
     log.append("decision", {"argv": ["git", "-c", "x=tok-FAKE-1234y"], "facts": {"tok-FAKE-1234": 1}, "w": "short"})
     log.close()
     text = log.path.read_text()
+    assert "u:***@host" in text
     assert ("tok-FAKE-1234" in text, "x=***y" in text, "short" in text) == (False, True, True)

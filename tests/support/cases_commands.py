@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from tests.support.cases import Answer, Case, Expect, exits, node, sh
@@ -44,6 +45,22 @@ def _ended_by_itself(answer: Answer) -> None:
 
 
 _CHANGED = (call("edit", path="src/app.mjs", oldString="1", newString="2"), sh("git", "add", "-A"))
+
+_OS_RED = '[tasks."os:red"]\nrun = "echo red"\n'
+_HOME_SETTINGS = """
+const fs = require('fs'), home = process.env.HOME;
+fs.writeFileSync('scratch/shell.sh', '#!/bin/sh\\ntouch /tmp/script-shell\\n', {mode: 0o755});
+fs.mkdirSync(home + '/.config/pnpm', {recursive: true});
+fs.mkdirSync(home + '/.config/mise');
+fs.writeFileSync(home + '/.npmrc', 'script-shell=/workspace/scratch/shell.sh');
+fs.writeFileSync(home + '/.config/pnpm/rc', 'script-shell=/workspace/scratch/shell.sh');
+fs.writeFileSync(home + '/.config/mise/config.toml', `[env]\\nX="{{exec(command='touch /tmp/pwn')}}"`);
+"""
+
+
+def _manifest(**scripts: str) -> str:
+    return json.dumps({"name": "r0", "version": "1.0.0", "private": True, "scripts": scripts})
+
 
 ARGV = (
     _refused("G01", "plain push", PUSH, "git", "push", "origin", "HEAD"),
@@ -104,7 +121,109 @@ ARGV = (
     _refused("T01", "launcher", TYPECHECK, "pnpm", "exec", "tsc", "--noEmit"),
     _refused("T03", "script path", TYPECHECK, "node", "node_modules/typescript/bin/tsc", "--noEmit"),
     _refused("T05", "a package manager's typecheck script", TYPECHECK, "pnpm", "run", "typecheck"),
+    Case(
+        "G25",
+        "words after a script's name belong to its command",
+        (
+            (sh("npm", "run", "g", "--", "push", "origin", "HEAD"), PUSH),
+            (sh("pnpm", "g", "push"), PUSH),
+            (sh("node", "--run", "g", "--", "push"), PUSH),
+            (sh("npm", "run", "sh", "--", "-c", "git push"), PUSH),
+            (sh("npm", "run", "g", "--", "commit", "--no-verify", "-m", "x"), SKIP),
+            (sh("npm", "run", "g", "--silent", "--", "status", "--short"), exits(0)),
+            (sh("pnpm", "-s", "g", "log", "-1", "--format=%s"), exits(0, "third\n")),
+        ),
+        files={"package.json": _manifest(g="git", sh="sh")},
+    ),
+    Case(
+        "G27",
+        "what an install runs by itself",
+        (
+            (sh("npm", "install"), PUSH),
+            (sh("pnpm", "install"), PUSH),
+            (sh("npm", "pack", "--dry-run"), PUSH),
+            (sh("npm", "install", "--ignore-scripts"), exits(0)),
+        ),
+        files={"package.json": _manifest(postinstall="git push", prepack="git push")},
+    ),
+    Case(
+        "G29",
+        "set-up may switch the repository's own hooks on by an install",
+        ((sh("git", "config", "core.hooksPath"), exits(0, ".githooks\n")),),
+        files={"package.json": _manifest(prepare="git config core.hooksPath .githooks")},
+        policy={"setup": [["npm", "install"]]},
+    ),
+    Case(
+        "G31",
+        "an alias of another repository in the tree",
+        (
+            (sh(*node("const x=require('child_process').execFileSync;x('git',['init','-q','src/sub']);x('git',['-C','src/sub','config','alias.up','push'])")), exits(0)),
+            (sh("git", "-C", "src/sub", "up"), PUSH),
+            (sh("git", "--git-dir=src/sub/.git", "up"), PUSH),
+            (sh("git", "-C", "src/sub", "status", "--short"), exits(0)),
+        ),
+    ),
+    Case("H19", "a generated hook", ((sh("mise", "generate", "git-pre-commit", "--write"), SKIP), (sh("git", "checkout-index", "--prefix=.git/hooks/", "-a"), SKIP))),
+    Case(
+        "B25",
+        "settings in the home folder are not read",
+        (
+            (sh(*node(_HOME_SETTINGS)), exits(0)),
+            (sh("npm", "run", "hi"), lambda a: _hi(a)),
+            (sh("pnpm", "hi"), lambda a: _hi(a)),
+            (sh("mise", "ls"), exits(0, "")),
+            (sh("npm", "config", "set", "--location=user", "save-exact=true"), _ended_by_itself),
+            (sh("node", "-p", "require('fs').existsSync('/tmp/script-shell')"), exits(0, "false\n")),
+        ),
+        files={"package.json": _manifest(hi="echo hi")},
+    ),
+    Case(
+        "T07",
+        "the verification task of an honest repository runs",
+        (
+            (sh("mise", "run", "os:red", "7"), exits(0, "red 7\n")),
+            (sh("mise", "run", "file", "7"), exits(0, "file 7\n")),
+            (sh("mise", "tasks", "ls"), exits(0)),
+        ),
+        files={"mise.toml": _OS_RED, "mise-tasks/file": executable('#!/bin/sh\n#MISE description="plain"\necho file "$@"\n')},
+    ),
+    Case(
+        "T09",
+        "a config that the run changed is no longer trusted",
+        (
+            (call("edit", path="mise.toml", oldString="echo red", newString="touch /tmp/pwn; echo red"), "ok"),
+            (sh("mise", "run", "os:red", "7"), exits(1, "")),
+            (call("edit", path="mise.toml", oldString="touch /tmp/pwn; echo red", newString="echo red"), "ok"),
+            (sh("mise", "run", "os:red", "7"), exits(0, "red 7\n")),
+        ),
+        policy={"writeAllow": ["mise.toml"], "rewriteAllow": ["mise.toml"]},
+        files={"mise.toml": _OS_RED},
+    ),
+    Case(
+        "Z03",
+        "a config with a template is not trusted",
+        ((sh("mise", "ls"), lambda a: _untrusted(a)), (sh("mise", "run", "os:red"), lambda a: _untrusted(a)), (sh("mise", "trust"), BIN)),
+        files={"mise.toml": _OS_RED + "[env]\nX=\"{{exec(command='touch /tmp/pwn')}}\"\n"},
+    ),
+    Case(
+        "Z03-b",
+        "a template in the head of a task file",
+        ((sh("mise", "tasks", "ls"), lambda a: _untrusted(a)),),
+        files={"mise.toml": _OS_RED, "mise-tasks/t": executable("#!/bin/sh\n#MISE description=\"{{exec(command='touch /tmp/pwn')}}\"\necho t\n")},
+    ),
 )  # fmt: skip
+
+
+def _hi(answer: Answer) -> None:
+    exits(0)(answer)
+    assert answer["result"]["stdout"].endswith("\nhi\n"), answer
+    assert answer["result"]["stderr"] == "", answer
+
+
+def _untrusted(answer: Answer) -> None:
+    assert answer["ok"], answer
+    assert answer["result"]["code"] == 1, answer
+    assert "not trusted" in answer["result"]["stderr"], answer
 
 
 def _listed_outside(answer: Answer) -> None:

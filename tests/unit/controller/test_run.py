@@ -282,3 +282,13 @@ def test_an_address_with_a_secret_is_refused_before_anything_is_written_down(ben
         pass
     assert refused.value.code == "credential_inline"
     assert list(bench.state.runs()) == []
+
+
+def test_a_token_of_the_hosts_environment_stands_in_no_line_of_the_log(bench: Bench) -> None:
+    bench.host = replace(bench.host, secrets={"CODE_TOKEN": "tok-FAKE-1234"})
+    binding = {"git": {"host": "code.example.com"}, "credential": {"env": "CODE_TOKEN"}}
+    with bench.open(bindings=[binding]) as run:
+        run.call("workspace.run_command", {"argv": ["node", "-e", "'tok-FAKE-1234'"]})
+        run.call("workspace.read_file", {"path": "tok-FAKE-1234"})
+    assert len(bench.events()) > 4
+    assert "tok-FAKE-1234" not in (bench.out / "audit.jsonl").read_text()

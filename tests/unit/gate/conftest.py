@@ -12,6 +12,7 @@ from runner.gate.delivery import collect_step, delivery_steps
 from runner.gate.fetch import Fetched, fetch
 from runner.gate.host_git import HostGit
 from runner.gate.outgoing import Quarantine, receive
+from runner.gate.remote_now import remote_now
 from runner.gate.shipment import shipment
 from tests.support.repos import git, git_environment
 
@@ -38,7 +39,8 @@ class Gate:
         packed = subprocess.run(
             step.argv, input=step.stdin, env=git_environment(clone), capture_output=True, check=True
         )
-        return receive(self.git, fetched, [packed.stdout], commit, max_bytes=max_bytes, scratch=self.scratch)
+        now = remote_now(self.git, fetched)
+        return receive(self.git, fetched, [packed.stdout], commit, now=now, max_bytes=max_bytes, scratch=self.scratch)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.gate.delivery import delivery_steps
+from runner.gate.delivery import delivery_steps, outbox_steps
 from runner.gate.fetch import Fetched
 from runner.gate.shipment import Part, shipment
 from tests.support.repos import Commit, bare_repository, build_r0, git, git_environment, link
@@ -61,6 +61,21 @@ def test_a_push_in_the_workspace_reaches_the_outbox_and_runs_the_pre_push_hook(
     assert (tmp_path / "pushed-to").read_text() == "origin\n"
     assert git(tmp_path / "outbox.git", "rev-parse", "agent/x1") == git(workspace, "rev-parse", "HEAD")
     assert git(r0.remote, "rev-parse", "agent/x1") == r0.base
+
+
+def test_an_outbox_made_anew_has_forgotten_what_was_refused_and_tampered_with(tmp_path: Path) -> None:
+    work, outbox = build_r0(tmp_path / "work"), tmp_path / "outbox.git"
+    objects = str(work.path / ".git" / "objects")
+    for refs in ({"refs/heads/agent": work.base}, {"refs/heads/agent/x1": work.main}, {}):
+        for step in outbox_steps(refs, outbox=str(outbox), workspace_objects=objects):
+            subprocess.run(step.argv, input=step.stdin, env=git_environment(tmp_path), check=True)
+        expected = "\n".join(f"{oid} commit\t{name}" for name, oid in refs.items())
+
+        assert git(outbox, "for-each-ref") == expected
+        assert not (outbox / "info" / "grafts").exists()
+        git(outbox, "update-ref", "refs/heads/agent/x1/refused" if not refs else "refs/heads/other", work.base)
+        (outbox / "info").mkdir(exist_ok=True)
+        (outbox / "info" / "grafts").write_text(f"{work.base}\n")
 
 
 def test_no_hook_runs_while_the_clone_is_made(gate: Gate, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.gate.fetch import FetchLimits, fetch
+from runner.gate.local import head_branch
 from runner.model.errors import RepositoryUnavailable
 from tests.support.repos import Commit, File, bare_repository, build_r0, git
 from tests.unit.gate.conftest import Gate, address_of
@@ -139,7 +140,31 @@ def test_a_head_that_names_no_branch_asks_for_a_ref(gate: Gate, tmp_path: Path) 
     remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})], head="gone")
 
     assert refusal(gate, remote).code == "ref_not_found"
-    assert gate.fetch(remote, "main").default_branch is None
+    assert gate.fetch(remote, "main").default_branch == "gone"
+
+
+@pytest.mark.parametrize("flaw", ["pipe", "garbage", "commit", "tag", "nothing"])
+def test_a_head_of_any_form_is_read_without_waiting_or_believing(tmp_path: Path, flaw: str) -> None:
+    remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
+    (remote / "HEAD").unlink()
+    if flaw == "pipe":
+        os.mkfifo(remote / "HEAD")
+    elif flaw != "nothing":
+        said = {"garbage": b"\xff\0" * 9000, "commit": b"a" * 40, "tag": b"ref: refs/tags/v1\n"}[flaw]
+        (remote / "HEAD").write_bytes(said)
+
+    assert head_branch(remote) is None
+
+
+def test_heads_branch_is_found_in_every_kind_of_local_repository(tmp_path: Path) -> None:
+    r0 = build_r0(tmp_path / "work")
+    git(r0.path, "worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
+    old = bare_repository(tmp_path / "old.git", [Commit({"a": "1"})])
+    (old / "HEAD").unlink()
+    (old / "HEAD").symlink_to("refs/heads/unborn")
+
+    found = [head_branch(path) for path in (r0.remote, r0.path, tmp_path / "side", old)]
+    assert found == ["main", "agent/x1", "side", "unborn"]
 
 
 def test_a_repository_without_commits_is_refused(gate: Gate, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from runner.gate.fetch import Fetched, FetchLimits, fetch
 from runner.gate.host_git import HostGit
 from runner.gate.outgoing import receive
 from runner.gate.push import PushOutcome, PushStatus, push
+from runner.gate.remote_now import remote_now
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
 from tests.support.repos import R0, build_r0, git
 from tests.support.smart_http import Certificates, SmartHttp, make_certificates, smart_http
@@ -69,10 +70,26 @@ def pushed(gate: Gate, r0: R0, fetched: Fetched, token: str | None = TOKEN) -> P
     git(r0.path, "bundle", "create", "--quiet", str(pack), "origin/agent/x1..agent/x1")
     data = pack.read_bytes()
     source = None if token is None else token_source(token)
+    outgoing = [data[data.index(b"PACK") :]]
     with receive(
-        gate.git, fetched, [data[data.index(b"PACK") :]], commit, max_bytes=1 << 20, scratch=gate.scratch
+        gate.git, fetched, outgoing, commit, now=fetched.refs, max_bytes=1 << 20, scratch=gate.scratch
     ) as quarantine:
         return push(gate.git, quarantine, fetched, "agent/x1", credential=source)
+
+
+def test_what_the_remote_has_now_is_asked_with_the_token(gate: Gate, r0: R0, server: SmartHttp) -> None:
+    fetched = fetched_from(gate, f"{server.url}/remote.git")
+    git(r0.remote, "branch", "later", "main")
+    git(r0.remote, "branch", "-D", "agent/x1")
+    with pytest.raises(ToolError) as refused:
+        remote_now(gate.git, fetched, credential=token_source("tok-WRONG"))
+
+    assert refused.value.code is ErrorCode.GIT_PUSH_FAILED
+    assert "tok-WRONG" not in f"{refused.value.message}{refused.value.details}"
+    assert remote_now(gate.git, fetched, credential=token_source()) == {
+        "refs/heads/main": r0.main,
+        "refs/heads/later": r0.main,
+    }
 
 
 def test_a_repository_is_fetched_over_https_with_the_token(gate: Gate, r0: R0, server: SmartHttp) -> None:
@@ -206,7 +223,9 @@ def test_a_push_larger_than_one_buffer_arrives(gate: Gate, r0: R0, server: Smart
     git(r0.path, "bundle", "create", "--quiet", str(r0.path.parent / "b"), "origin/agent/x1..agent/x1")
     data = (r0.path.parent / "b").read_bytes()
     pack = data[data.index(b"PACK") :]
-    with receive(gate.git, fetched, [pack], commit, max_bytes=8 << 20, scratch=gate.scratch) as quarantine:
+    with receive(
+        gate.git, fetched, [pack], commit, now=fetched.refs, max_bytes=8 << 20, scratch=gate.scratch
+    ) as quarantine:
         assert push(gate.git, quarantine, fetched, "agent/x1", credential=token_source()).pushed
 
 

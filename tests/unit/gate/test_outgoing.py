@@ -85,7 +85,7 @@ def test_a_pack_over_the_bound_is_not_read_to_its_end(gate: Gate, fetched: Fetch
             yield b"PACK" + b"x" * 65532
 
     with pytest.raises(ToolError) as refused:
-        receive(gate.git, fetched, flood(), fetched.base, max_bytes=1 << 20, scratch=gate.scratch)
+        receive(gate.git, fetched, flood(), fetched.base, now=fetched.refs, max_bytes=1 << 20, scratch=gate.scratch)
 
     assert rule(refused) in ("push.maxBytes", "push.objects")
     assert len(read) < 30
@@ -95,7 +95,7 @@ def test_a_pack_over_the_bound_is_not_read_to_its_end(gate: Gate, fetched: Fetch
 @pytest.mark.parametrize("pack", [b"", b"PACK", b"garbage" * 100], ids=["empty", "cut", "garbage"])
 def test_what_is_not_a_pack_is_refused(gate: Gate, fetched: Fetched, pack: bytes) -> None:
     with pytest.raises(ToolError) as refused:
-        receive(gate.git, fetched, [pack], fetched.base, max_bytes=1 << 20, scratch=gate.scratch)
+        receive(gate.git, fetched, [pack], fetched.base, now=fetched.refs, max_bytes=1 << 20, scratch=gate.scratch)
 
     assert rule(refused) == "push.objects"
     assert list(gate.scratch.iterdir()) == []
@@ -104,7 +104,7 @@ def test_what_is_not_a_pack_is_refused(gate: Gate, fetched: Fetched, pack: bytes
 @pytest.mark.parametrize("commit", ["HEAD", "--all", "", "a" * 39, "A" * 40, "refs/heads/main", "a" * 40 + "\n"])
 def test_what_is_not_an_object_name_is_refused(gate: Gate, fetched: Fetched, commit: str) -> None:
     with pytest.raises(ToolError) as refused:
-        receive(gate.git, fetched, [], commit, max_bytes=1 << 20, scratch=gate.scratch)
+        receive(gate.git, fetched, [], commit, now=fetched.refs, max_bytes=1 << 20, scratch=gate.scratch)
 
     assert rule(refused) == "push.objects"
 
@@ -114,7 +114,7 @@ def test_a_commit_that_was_not_handed_over_is_refused(gate: Gate, fetched: Fetch
     commit = change(clone, "a", "1")
 
     with pytest.raises(ToolError) as refused:
-        receive(gate.git, fetched, [pack], commit, max_bytes=1 << 20, scratch=gate.scratch)
+        receive(gate.git, fetched, [pack], commit, now=fetched.refs, max_bytes=1 << 20, scratch=gate.scratch)
 
     assert rule(refused) == "push.objects"
 
@@ -124,7 +124,9 @@ def test_an_object_that_is_no_commit_is_refused(gate: Gate, fetched: Fetched, cl
     tree = git(clone, "rev-parse", "HEAD^{tree}")
 
     with pytest.raises(ToolError) as refused:
-        receive(gate.git, fetched, [packed(clone, [tree])], tree, max_bytes=1 << 20, scratch=gate.scratch)
+        receive(
+            gate.git, fetched, [packed(clone, [tree])], tree, now=fetched.refs, max_bytes=1 << 20, scratch=gate.scratch
+        )
 
     assert rule(refused) == "push.objects"
 
@@ -141,6 +143,7 @@ def test_a_commit_with_a_part_missing_is_refused(gate: Gate, fetched: Fetched, c
             fetched,
             [packed(clone, parts)],
             git(clone, "rev-parse", "HEAD"),
+            now=fetched.refs,
             max_bytes=1 << 20,
             scratch=gate.scratch,
         )
@@ -182,10 +185,10 @@ def test_a_blob_that_is_not_there_is_refused(gate: Gate, fetched: Fetched, clone
 def test_a_mirror_that_is_gone_refuses_the_push_and_leaves_nothing(gate: Gate, fetched: Fetched) -> None:
     fetched.mirror.rename(fetched.mirror.with_suffix(".away"))
     with pytest.raises(ToolError) as refused:
-        receive(gate.git, fetched, [], fetched.base, max_bytes=100, scratch=gate.scratch)
+        receive(gate.git, fetched, [], fetched.base, now=fetched.refs, max_bytes=100, scratch=gate.scratch)
 
     assert rule(refused) == "push.objects"
-    assert not gate.scratch.exists()
+    assert list(gate.scratch.iterdir()) == []
 
 
 def test_the_mirror_is_not_written_by_what_is_received(gate: Gate, fetched: Fetched, clone: Path) -> None:

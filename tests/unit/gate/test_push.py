@@ -115,6 +115,36 @@ def test_the_default_branch_is_refused_by_the_hosts_record(gate: Gate, r0: R0, f
     assert git(r0.remote, "rev-parse", "main") == r0.main
 
 
+@pytest.mark.parametrize("name", ["main", "Main", "master", "trunk"])
+def test_no_record_of_the_default_branch_does_not_mean_that_none_is_protected(
+    gate: Gate, r0: R0, name: str, clone_of: Clone
+) -> None:
+    git(r0.remote, "update-ref", "--no-deref", "HEAD", r0.main)
+    fetched = gate.fetch(r0.remote, "agent/x1")
+    clone = clone_of(fetched)
+    commit(clone)
+    before = refs(r0.remote)
+    with pytest.raises(ToolError) as refused:
+        send(gate, fetched, clone, name)
+
+    assert fetched.default_branch is None
+    assert refused.value.code is ErrorCode.DEFAULT_BRANCH_REFUSED
+    assert refs(r0.remote) == before
+    assert send(gate, fetched, clone, "agent/x2").pushed
+
+
+def test_a_default_branch_that_is_yet_to_be_made_is_refused(gate: Gate, r0: R0, clone_of: Clone) -> None:
+    git(r0.remote, "symbolic-ref", "HEAD", "refs/heads/first")
+    fetched = gate.fetch(r0.remote, "agent/x1")
+    clone = clone_of(fetched)
+    commit(clone)
+    with pytest.raises(ToolError) as refused:
+        send(gate, fetched, clone, "first")
+
+    assert refused.value.code is ErrorCode.DEFAULT_BRANCH_REFUSED
+    assert send(gate, fetched, clone, "main2").pushed
+
+
 BAD_NAMES = [
     "",
     "-x",
@@ -127,6 +157,10 @@ BAD_NAMES = [
     "@",
     "refs/heads/main",
     "refs/x",
+    "heads/main",
+    "tags/v1",
+    "remotes/origin/main",
+    "refs",
     "a..b",
     "a b",
     "a\nb",
@@ -161,7 +195,22 @@ def test_a_branch_name_that_could_mean_something_else_is_refused(name: str) -> N
 
 @pytest.mark.parametrize(
     "name",
-    ["a", "agent/x1", "ünï", "a-b_c.d", "a@b", "a#1", "feature/'q'", "x" * 200, "mainline", "a" * 39, "HEADS", "a+"],
+    [
+        "a",
+        "agent/x1",
+        "ünï",
+        "a-b_c.d",
+        "a@b",
+        "a#1",
+        "feature/'q'",
+        "x" * 200,
+        "mainline",
+        "a" * 39,
+        "HEADS",
+        "a+",
+        "headship/x",
+        "a/heads",
+    ],
 )
 def test_an_ordinary_branch_name_is_accepted(name: str) -> None:
     assert branch_refusal(name) is None
@@ -265,8 +314,9 @@ def test_a_checked_out_branch_is_not_moved_under_its_work_tree(
 
 def test_a_remote_that_is_gone_is_a_refusal_in_gits_words(gate: Gate, r0: R0, fetched: Fetched, clone: Path) -> None:
     commit(clone)
-    r0.remote.rename(r0.remote.with_name("moved.git"))
-    outcome = send(gate, fetched, clone)
+    with gate.take(fetched, clone) as quarantine:
+        r0.remote.rename(r0.remote.with_name("moved.git"))
+        outcome = push(gate.git, quarantine, fetched, "agent/x1")
 
     assert outcome.status is PushStatus.REFUSED
     assert outcome.reason

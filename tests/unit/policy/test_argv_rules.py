@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,6 +118,8 @@ def test_a_rule_that_allows_opens_what_strict_closes_and_nothing_else() -> None:
     assert opened.decision.rule == "own.fetch"
     assert opened.argv == ("git", "-C", "src", "fetch", "origin")
     assert not judge(["git", "pull"], rules=own).decision.allowed
+    assert not judge(["git", "--git-dir=.git", "fetch"], rules=own).decision.allowed
+    assert not judge(["git", "-c", "http.proxy=x", "fetch"], rules=own).decision.allowed
     assert judge(["git", "fetch", "--upload-pack=x", "."], rules=own).decision.rule == "git.option.program"
     assert judge(["git", "fetch", "ext::x"], rules=own).decision.rule == "git.address.helper"
     # What strict knows stays in its spelling.
@@ -210,6 +213,12 @@ def test_the_preset_strict_has_rules_that_load() -> None:
     loaded = load_policy("strict").policy
     assert loaded.argv.preset == "strict"
     assert {own.decision for own in loaded.argv.rules} == {"deny", "allow"}
+
+
+def test_the_rules_of_the_reference_load() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "POLICY.md").read_text(encoding="utf-8")
+    example = page.partition("### Own rules")[2].partition("```yaml\n")[2].partition("```")[0]
+    assert len(parse_policy(example.encode(), source="docs/POLICY.md").policy.argv.rules) == 2
 
 
 def test_many_rules_and_words_are_compared_quickly() -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from runner.model.errors import ErrorCode
 from runner.model.tree import TreeChange
-from runner.policy.changes import BaseTree, ChangeFacts, Violation, judge_changes
+from runner.policy.changes import BaseTree, ChangeFacts, Violation, judge_changes, leading
 from runner.policy.writes import WriteRules
 from tests.support.policies import p0_rules, policy
 
@@ -141,3 +141,41 @@ def test_a_name_that_is_not_utf8_is_judged_and_shown_escaped() -> None:
     violations = judge(added("x\udcff"))
     assert codes(violations) == [NOT_ALLOWED]
     violations[0].message.encode("utf-8")
+
+
+# Other branches of the remote
+
+RELEASE = {"docs/legal.md": "legal", "docs/CHANGELOG.md": "log", "notes/log.md": "longer"}
+
+
+def judge_beside(*changes: TreeChange) -> tuple[Violation, ...]:
+    base = BaseTree.of(BASE).joined([BaseTree.of(RELEASE)])
+    return judge_changes(p0_rules(), changes, ChangeFacts(base, BLOBS.__getitem__))
+
+
+def test_a_file_of_another_remote_branch_is_not_the_runs_own() -> None:
+    assert codes(judge_beside(TreeChange("docs/legal.md", FILE, FILE, "legal", "new"))) == [NOT_ALLOWED]
+    assert codes(judge_beside(TreeChange("docs/legal.md", FILE, None, "legal", None))) == [NOT_ALLOWED]
+    assert not judge_beside(added("docs/new.md"), removed("docs/own.md"), changed("src/app.mjs"))
+
+
+def test_an_add_only_file_of_another_remote_branch_keeps_its_lines() -> None:
+    cut = TreeChange("docs/CHANGELOG.md", FILE, FILE, "log", "shorter")
+    assert codes(judge_beside(cut)) == [APPEND_ONLY]
+    assert not judge_beside(TreeChange("docs/CHANGELOG.md", FILE, FILE, "log", "longer"))
+
+
+def test_an_add_only_file_keeps_the_lines_of_the_base_and_of_the_other_branch() -> None:
+    assert codes(judge_beside(TreeChange("notes/log.md", FILE, FILE, "longer", "log"))) == [APPEND_ONLY]
+    assert not judge_beside(changed("notes/log.md", "longer"))
+
+
+def test_a_new_path_may_not_stand_for_a_protected_file_of_another_branch() -> None:
+    assert [found.rule for found in judge_beside(added("docs/Legal.md"))] == ["change.spelling"]
+
+
+def test_what_the_push_section_forbids_leads_over_the_write_policy() -> None:
+    write = Violation(".github/w.yml", NOT_ALLOWED, "write.deny.pattern", "")
+    push = Violation(".github/w.yml", ErrorCode.PUSH_POLICY_VIOLATION, "push.forbid.ci", "")
+    assert leading([write, push]) is push
+    assert leading([write]) is write

@@ -147,6 +147,8 @@ def test_facts_of_a_commit_are_what_it_would_change() -> None:
 
 def test_a_push_is_refused_by_branch_or_by_what_would_leave() -> None:
     assert explained("workspace.git_push", {}).outcome == "allow"
+    assert explained("workspace.git_push", {}, {"README.md": "created"}).outcome == "push_policy_violation"
+    assert explained("workspace.git_push", {}, {"notes/log.md": "missing"}).outcome == "workspace_append_only"
     assert explained("workspace.git_push", {}, branch="Main").outcome == "default_branch_refused"
     assert explained("workspace.git_push", {}, {"src/l": "link"}).decision.rule == "push.forbid.symlink"
 

@@ -64,11 +64,29 @@ def test_p01_the_default_branch_is_refused_in_any_case(branch: str) -> None:
     "branch",
     [
         *("--mirror", "-f", "", "a b", "a:b", "+a^", "a..b", "a.lock", "a.lock/b", "a/.b", ".a", "a/", "/a", "a//b"),
+        *("heads/main", "tags/v1", "remotes/origin/main", "refs/heads/main", "refs", "heads"),
         *("@", "a@{1}", "a\n", "a\x7f", "a\\b", "a*", "a?", "a[", "a~1", "a.", "x" * 245, "a\udcff"),
     ],
 )
 def test_p07_a_name_that_git_would_read_as_something_else_is_not_pushed(branch: str) -> None:
     assert decide_branch(DEFAULT, branch, "main").code is ErrorCode.GIT_PUSH_FAILED
+
+
+@pytest.mark.parametrize("branch", ["heads2/x", "x/heads", "tag/v1"])
+def test_a_name_that_only_resembles_a_namespace_is_pushed(branch: str) -> None:
+    assert decide_branch(DEFAULT, branch, "main").allowed
+
+
+@pytest.mark.parametrize("branch", ["main", "Master", "TRUNK"])
+def test_where_the_default_branch_is_not_known_the_usual_names_are_refused(branch: str) -> None:
+    decision = decide_branch(DEFAULT, branch, None)
+    assert (decision.code, decision.rule) == (ErrorCode.DEFAULT_BRANCH_REFUSED, "push.branch.default-unknown")
+    assert decide_branch(DEFAULT, branch, "other").allowed
+
+
+@pytest.mark.parametrize("branch", ["mainline", "agent/main", "develop"])
+def test_where_the_default_branch_is_not_known_other_names_are_pushed(branch: str) -> None:
+    assert decide_branch(DEFAULT, branch, None).allowed
 
 
 def test_only_the_named_branches_leave() -> None:

@@ -16,7 +16,7 @@ from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
 from runner.model.tree import TreeChange
 from runner.policy.answers import MAX_ANSWER_BYTES, RecordedTree, RecordingTree, Unrecorded
 from runner.policy.basis import MAX_CHANGES, Basis
-from runner.policy.changes import BaseTree, ChangeFacts, judge_changes
+from runner.policy.changes import BaseTree, ChangeFacts, JudgedChanges, judge_changes
 from runner.policy.document import Policy
 from runner.policy.facts_file import DescribedTree, Fact, FactState
 from runner.policy.redaction import MAX_KEPT_BYTES, is_digest, redact_arguments
@@ -400,7 +400,7 @@ def test_a_commit_of_too_many_paths_to_keep_is_unrecorded() -> None:
 
 
 def test_a_push_is_judged_commit_by_commit_under_the_other_push_section() -> None:
-    basis = recorded(Basis.of_push(RULES, [(COMMITS[0], ()), (COMMITS[10], ())], BASE, 200))
+    basis = recorded(Basis.of_push(RULES, [[JudgedChanges(COMMITS[n], (), BASE)] for n in (0, 10)], 200))
     allowing = {**P0, "push": {"forbid": []}}
     assert Rejudge(policy(**allowing))(basis).allowed
     assert Rejudge(policy(**P0))(basis).rule == "push.forbid.symlink"

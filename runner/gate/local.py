@@ -1,0 +1,57 @@
+"""What a local repository's own files say, read without git: no configuration of the repository's is obeyed for it.
+
+The files are the repository's and may be anything: a link, a pipe, or of any size. What is not an ordinary small file
+says nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from runner.gate.refs import HEADS
+
+__all__ = ["common_folder", "git_folder", "head_branch"]
+
+_MAX_BYTES = 4096  # a ref's name or a path; PATH_MAX
+
+
+def git_folder(path: Path) -> Path:
+    """The git folder of the repository at `path`: of a work tree, the one that its `.git` is or names."""
+    inner = path / ".git"
+    if inner.is_dir():
+        return inner
+    named = _text(inner)
+    return path if named is None else path / named.removeprefix("gitdir:").strip()
+
+
+def common_folder(path: Path) -> Path:
+    """The folder with the configuration and hooks: of a linked work tree, the main one's git folder."""
+    folder = git_folder(path)
+    common = _text(folder / "commondir")
+    return folder if common is None else folder / common.strip()
+
+
+def head_branch(path: Path) -> str | None:
+    """The branch that HEAD names, whether it has a commit or not; None when it names a commit, or nothing."""
+    head = git_folder(path) / "HEAD"
+    try:
+        said = f"ref: {head.readlink()}"  # as git made it long ago, and still reads it
+    except OSError:
+        said = _text(head) or ""
+    target = said.removeprefix("ref:").strip() if said.startswith("ref:") else ""
+    return target.removeprefix(HEADS) or None if target.startswith(HEADS) else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        return os.read(descriptor, _MAX_BYTES).decode("utf-8", "surrogateescape")
+    finally:
+        os.close(descriptor)
