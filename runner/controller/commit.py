@@ -8,8 +8,8 @@ Steps, numbered as in the body:
 4. The real index is staged and `git commit` runs, with the hooks that set-up left.
 5. It made exactly one commit, on the same branch, on top of HEAD (and of what was being merged). That commit is judged
    again, since hooks may add to it.
-6. Whenever 4 or 5 fails, HEAD, index and working tree become what they were at the start; what could not be put back
-   is said.
+6. Whenever 4 or 5 fails, HEAD, index and working tree become what they were at the start (`commit_restore`); what
+   could not be put back is said.
 
 A merge of what the remote had is judged like the gate does: what follows from its parents is nobody's change.
 
@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runner.controller import commit_state
+from runner.controller.commit_restore import restore
 from runner.controller.commit_state import Everything, Saved, TreeFailed
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.raw_diff import parse_raw_diff
@@ -79,7 +80,7 @@ def commit(git: GuestGit, message: str, judge: Judge, known: Known = lambda _com
         changes = _changes(git, start.head or _IDENTITY_OF_NOTHING, made)
         judge(_introduced(git, start, made, changes, known))
     except ToolError as error:
-        left = commit_state.restore(git, saved)  # 6
+        left = restore(git, saved)  # 6
         raise _not_restored(error, left) if left else error from None
     _remove_locks(git, start)
     return CommitOutcome(made, tuple(sorted(change.path for change in changes)))

@@ -49,7 +49,7 @@ def replay(
             if judged.differs or judged.would is None:
                 rows.append(_row(name, judged))
     differing = sum(row["would"] is not None for row in rows)
-    _print(rows, _COLUMNS, output)
+    _print(rows, _COLUMNS if len(runs) > 1 else _COLUMNS[1:], output)
     render.progress(f"{differing} call(s) would differ, {len(rows) - differing} cannot be decided")
     if differing:
         raise typer.Exit(DIFFERS)

@@ -419,7 +419,7 @@ def _stamps(root: Path, prefix: str = "") -> dict[str, str]:
 
 
 @settings(
-    max_examples=60,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )

@@ -183,12 +183,12 @@ def test_a_lock_that_a_hook_leaves_behind_a_made_commit_does_not_stop_the_next_o
 
 
 def test_local_commits_that_a_hook_pruned_are_there_again(repo: Repo) -> None:
-    head = git(repo.root, "rev-parse", "HEAD")
-    repo.hook("pre-commit", f"git checkout -q --orphan x; git branch -D main; {PRUNE}")
+    git(repo.root, "branch", "side", git(repo.root, "commit-tree", "-p", "HEAD", "-m", "side", "HEAD^{tree}"))
+    repo.hook("pre-commit", f"git checkout -q --orphan x; git branch -q -D main side; {PRUNE}")
     before = repo.state()
     assert "restored" not in repo.refused().details
     assert repo.state() == before
-    assert git(repo.root, "rev-parse", "HEAD") == head
+    assert git(repo.root, "rev-list", "--count", "main", "side") == "2"
 
 
 def test_a_repository_that_a_hook_removed_is_said_to_be_not_restored(repo: Repo) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from runner.controller import originals
 from runner.controller.baseline import bring_up_to_date
 from runner.controller.originals import Original, Originals
 from runner.controller.revert import Undone, revert
@@ -81,9 +82,9 @@ def box() -> Iterator[Box]:
         entries = {entry.path: entry for entry in sandbox.scan(max_entries=1000).entries}
         known = {p: e for p, e in entries.items() if e.kind is not EntryKind.DIR and not p.startswith("node_modules")}
         tracked = {path: Original(path, entry.kind, entry.size) for path, entry in known.items() if path != "private"}
-        originals = Originals(entries, tracked, {"private": FILES["private"][0]}, _blobs)
+        known_content = Originals(entries, tracked, {"private": FILES["private"][0]}, _blobs)
         rules = WriteRules.compile(policy(writeAllow=["src/**", "*.log"], writeDeny=["src/secret/**"]))
-        yield Box(real, Ledger(entries.values()), originals, rules)
+        yield Box(real, Ledger(entries.values()), known_content, rules)
 
 
 CHANGES = {
@@ -150,8 +151,7 @@ def test_nothing_is_put_back_through_a_link_in_a_writable_place(box: Box) -> Non
     elsewhere.mkdir(mode=0o777)
     elsewhere.chmod(0o777)
     try:
-        rules = WriteRules.compile(policy(writeAllow=["src"], writeDeny=["src/secret/**"]))
-        box.rules = rules
+        box.rules = WriteRules.compile(policy(writeAllow=["src"], writeDeny=["src/secret/**"]))
         undone = box.after('rm -rf src; ln -s "$1" src', str(elsewhere))
         assert undone.not_reverted == ("src/secret", "src/secret/key")
         assert list(elsewhere.iterdir()) == []
@@ -181,11 +181,34 @@ def test_what_could_not_be_done_is_not_said_to_be(program: str, box: Box, monkey
             return None
         return spawn(request)
 
-    assert box.real.shell("true").exit == 0
-    result = box.real.shell("rm README.md; touch new")
-    assert result.exit == 0
+    assert box.real.shell("rm README.md; touch new").exit == 0
     delta = bring_up_to_date(box.real.sandbox, box.ledger)
     monkeypatch.setattr(box.real.sandbox, "spawn", without)
     undone = revert(box.real.sandbox, box.ledger, box.originals, box.rules, [*delta.created, *delta.removed])
     expected = (("README.md",), ("new",)) if program == "rm" else (("new",), ("README.md",))
     assert (undone.reverted, undone.not_reverted) == expected
+
+
+def test_content_is_fetched_in_batches_and_keeps_its_order(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(originals, "_FETCHED_BYTES", 5001)
+    asked: list[list[str]] = []
+
+    def blobs(names: Sequence[str]) -> Iterator[bytes]:
+        asked.append(list(names))
+        return _blobs(names)
+
+    known = Originals(box.originals.entries, box.originals.tracked, box.originals.copies, blobs)
+    paths = ["README.md", "docs/guide.md", "private", "out", "run.sh"]
+    data = [FILES["README.md"][0], FILES["docs/guide.md"][0], FILES["private"][0], b"/etc/passwd", FILES["run.sh"][0]]
+    assert [content for _, content in known.contents(paths)] == data
+    assert asked == [["README.md", "docs/guide.md"], ["out", "run.sh"]]
+
+
+def test_copies_are_bounded_and_leave_out_what_may_be_written(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = sorted(box.originals.entries.values(), key=lambda entry: entry.path)
+    every = {path: data for path, (data, _) in FILES.items() if path != "src/app.mjs"}
+    assert originals._copies(box.real.sandbox, box.rules, iter(entries)) == every
+    monkeypatch.setattr(originals, "_MAX_COPIED_BYTES", 4000)
+    assert "docs/guide.md" not in originals._copies(box.real.sandbox, box.rules, iter(entries))
+    monkeypatch.setattr(originals, "_MAX_COPIED_FILES", 2)
+    assert list(originals._copies(box.real.sandbox, box.rules, iter(entries))) == ["README.md", "docs/deep/er.md"]
