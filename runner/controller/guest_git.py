@@ -27,6 +27,7 @@ _SAFE = (
     "-c", "maintenance.auto=false",
     "-c", "submodule.recurse=false",
     "-c", "advice.detachedHead=false",
+    "-c", "advice.graftFileDeprecated=false",  # which git says whenever GIT_GRAFT_FILE is set
 )  # fmt: skip
 
 

@@ -57,7 +57,7 @@ class Ledger:
 
     def put_back(self, path: str) -> None:
         """What is at the path is what was there when the run started; the caller has made it so."""
-        if path in self._start:
+        if path in self._start and path in self._now:
             self._start[path] = self._now[path]
 
     def kind(self, path: str) -> EntryKind | None:

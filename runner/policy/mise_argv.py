@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from runner.model.decision import Decision
 from runner.policy.argv_values import Call, deny_hooks, deny_program, deny_scratch
+from runner.policy.environment import check_name
 from runner.policy.environment_values import judge_variable
 from runner.policy.hook_folder import into_hooks
 from runner.policy.launchers import judge_shell_option, judge_target
@@ -50,6 +51,8 @@ _REFUSED = {
     "tool-stub": "runs a program that a file names",
     "self-update": "replaces mise",
 }
+_SET = frozenset({"set", "ev", "env-vars"})
+_HOOK_MANAGERS = ("HUSKY", "LEFTHOOK", "OVERCOMMIT_")  # their switches are judged by value
 _GENERATE = frozenset({"generate", "gen", "g"})
 _WRITES = re.compile(r"--(?:write|output|dir)(?:=.*)?|-[a-z]*[wod].*", re.DOTALL)
 _TEMPLATE = re.compile(r"\{[{%]")
@@ -114,6 +117,8 @@ def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
     if verb in _TASKS:
         if args[:1] == ["edit"]:
             return deny_program("launcher.program", "mise tasks edit opens an editor")
+        if next((word for word in args if not word.startswith("-")), "") == "add" and call.phase == "run":
+            return deny_program("mise.trust", "mise tasks add writes a shell line to a config, which mise then trusts")
         return _judge_run(call, args[1:]) if args[:1] in (["run"], ["r"]) else None
     if verb in ("plugins", "plugin", "p") and (not args or args[0] in _READS_PLUGINS or args[0].startswith("-")):
         return None
@@ -126,9 +131,8 @@ def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
         return deny_program("launcher.program", f"mise {verb} {_REFUSED[verb]}")
     if verb == "trust":
         return _judge_trust(call, args)
-    if verb == "set":
-        found = (judge_variable(call, *pair) for word in args if (pair := assignment(word)) is not None)
-        return next((refused for refused in found if refused is not None), None)
+    if verb in _SET:
+        return next((refused for word in args if (refused := _judge_set(call, word)) is not None), None)
     if verb in ("settings", "config", "cfg"):
         return _judge_settings(args)
     return _judge_run(call, args if verb in _RUN else [verb, *args])
@@ -174,6 +178,24 @@ def _judge_file_tasks(call: Call, task: str) -> Decision | None:
         if refused is not None:
             return refused
     return None
+
+
+def _judge_set(call: Call, word: str) -> Decision | None:
+    """Refused unless the word of `mise set` gives a plain variable a plain value: mise trusts the config it writes."""
+    pair = assignment(word)
+    if pair is None:
+        name = word.partition("=")[0]
+        odd = name == "--file" or ("=" in word and not word.startswith("-")) or name.startswith("_.")
+        return deny_program("mise.setting", f"mise set {name[:200]} is more than a variable's value") if odd else None
+    refused = judge_variable(call, *pair)
+    if refused is None and _TEMPLATE.search(pair[1]):
+        return deny_program("mise.setting", f"the value of {pair[0][:200]} is a template, which runs programs")
+    if refused is None and not pair[0].startswith(_HOOK_MANAGERS):
+        try:
+            check_name(pair[0])
+        except ValueError as reason:
+            return deny_program("mise.setting", f"mise set {pair[0][:200]}: {reason}")
+    return refused
 
 
 def _judge_generate(args: list[str]) -> Decision | None:

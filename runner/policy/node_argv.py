@@ -175,7 +175,7 @@ def _judge_output(call: Call, name: str, value: str) -> Decision | None:
     if name == "--test-reporter-destination" and (value in ("stdout", "stderr") or path is not None):
         held = path is not None and ".git" in path.split("/")
         return deny_hooks("git.hooks.path", f"{name} {value}") if held else None
-    if path is not None and call.policy.scratch_allowed(path):
+    if path is not None and call.policy.scratch_allowed(f"{path}/x" if name.endswith("-dir") else path):
         return None
     hint = "Leave it out, or name a place under a full-write path of the policy."
     return deny_program("argv.node.output", f"node {name} names an output outside the full-write paths", hint)

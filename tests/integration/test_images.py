@@ -21,8 +21,8 @@ from docker.errors import DockerException
 from docker.models.containers import Container
 
 from runner.engine.docker_images import BUILD, DockerImages
-from runner.settings import Settings
 from runner.engine.image_promises import PROMISES, check_promises
+from runner.settings import Settings
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
@@ -72,9 +72,7 @@ def broken(reference: str, build: Path) -> set[str]:
 @contextlib.contextmanager
 def derived(client: docker.DockerClient, line: str, build: Path) -> Iterator[str]:
     """An image with one more line, recorded as if it had been built here."""
-    dockerfile = (
-        f"FROM {IMAGE}\nUSER root\n{line if line.startswith('USER') else line + chr(10) + 'USER agent'}\n"
-    )
+    dockerfile = f"FROM {IMAGE}\nUSER root\n{line if line.startswith('USER') else line + chr(10) + 'USER agent'}\n"
     context = io.BytesIO()
     with tarfile.open(fileobj=context, mode="w") as tar:
         entry = tarfile.TarInfo("Dockerfile")

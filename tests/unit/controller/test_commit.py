@@ -182,6 +182,11 @@ def test_a_lock_that_a_hook_leaves_behind_a_made_commit_does_not_stop_the_next_o
     assert git(repo.root, "rev-parse", f"{repo.commit().commit}^") == first
 
 
+def test_the_output_of_a_failed_commit_is_what_the_hook_said_and_nothing_else(repo: Repo) -> None:
+    repo.hook("pre-commit", "echo lint failed; exit 1")
+    assert repo.refused().details["output"] == "lint failed"
+
+
 def test_local_commits_that_a_hook_pruned_are_there_again(repo: Repo) -> None:
     git(repo.root, "branch", "side", git(repo.root, "commit-tree", "-p", "HEAD", "-m", "side", "HEAD^{tree}"))
     repo.hook("pre-commit", f"git checkout -q --orphan x; git branch -q -D main side; {PRUNE}")

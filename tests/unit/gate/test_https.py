@@ -77,6 +77,12 @@ def pushed(gate: Gate, r0: R0, fetched: Fetched, token: str | None = TOKEN) -> P
         return push(gate.git, quarantine, fetched, "agent/x1", credential=source)
 
 
+def test_a_default_branch_without_a_commit_is_not_told_over_http(gate: Gate, r0: R0, server: SmartHttp) -> None:
+    git(r0.remote, "symbolic-ref", "HEAD", "refs/heads/first")
+
+    assert fetched_from(gate, f"{server.url}/remote.git").default_branch is None
+
+
 def test_what_the_remote_has_now_is_asked_with_the_token(gate: Gate, r0: R0, server: SmartHttp) -> None:
     fetched = fetched_from(gate, f"{server.url}/remote.git")
     git(r0.remote, "branch", "later", "main")

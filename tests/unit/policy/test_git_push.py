@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from runner.model.errors import ErrorCode
-from tests.support.argv_trees import FakeTree, code_of, decide
+from tests.support.argv_trees import ORIGINAL, FakeTree, code_of, decide
 
 PUSH = ErrorCode.GIT_PUSH_VIA_RUN_COMMAND
 
@@ -171,3 +171,23 @@ def test_plain_status_asks_the_tree_nothing() -> None:
     tree = FakeTree()
     assert code_of(["git", "-c", "color.ui=never", "status", "-s"], tree) is None
     assert tree.questions == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["-C src/sub up", "--git-dir=src/sub/.git up", "-C src -C sub up", "-C /workspace/src/sub UP"]
+)
+def test_alias_of_another_repository_in_the_tree_is_seen(line: str) -> None:
+    original = {**ORIGINAL, "src/sub/.git/config": "[core]\n\tbare = false\n[alias]\n\tup = push\n"}
+    assert code_of(["git", *shlex.split(line)], FakeTree(original=original)) is PUSH
+
+
+@pytest.mark.parametrize("line", ["-C src/link zz", "--git-dir src/x zz", "--bare zz", "-c alias.a='-C src zz' a"])
+def test_unknown_verb_elsewhere_is_refused_since_its_aliases_are_not_read(line: str) -> None:
+    assert code_of(["git", *shlex.split(line)]) is ErrorCode.BIN_NOT_ALLOWLISTED
+
+
+@pytest.mark.parametrize(
+    "line", ["-C src log", "-C src submodule status", "-C . st", "--git-dir=.git st", "-c alias.zz=status -C src zz"]
+)
+def test_known_verb_elsewhere_and_alias_of_the_workspace_run(line: str) -> None:
+    assert code_of(["git", *shlex.split(line)], FakeTree(aliases={"st": "status"})) is None

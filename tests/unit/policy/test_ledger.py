@@ -96,3 +96,19 @@ def test_the_whole_difference_to_the_start_can_be_listed() -> None:
     ledger.apply([file("z"), file("b", "2")], ["src/a"])
     assert ledger.created() == ("z",)
     assert ledger.changed() == ("b", "src/a")
+
+
+def test_what_was_put_back_counts_as_it_was_and_what_the_run_made_stays_its_own() -> None:
+    ledger = start()
+    ledger.apply([file("b", "2"), file("c")], ["src/a"])
+    for path in ("b", "c", "src/a"):
+        ledger.put_back(path)
+    assert not ledger.changed_by_run("b")
+    assert ledger.created_by_run("c")
+    assert ledger.changed_by_run("src/a")
+
+
+def test_the_kind_of_what_is_there_now_is_known() -> None:
+    ledger = start()
+    ledger.apply([folder("b")], ["src/a"])
+    assert (ledger.kind("src"), ledger.kind("b"), ledger.kind("src/a")) == (EntryKind.DIR, EntryKind.DIR, None)
