@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
@@ -101,7 +101,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     certificates: dict[str, str] = {}
     if policy.network.setup.allow or policy.network.run.allow:
         certificates = deliver_ca(run.sandbox, _ca_file(run), base_environment)
-    run.git = GuestGit(run.sandbox, base_environment, "/workspace/.git/hooks", policy.limits.command_seconds)
+    run.git = _guest_git(run, base_environment, "/workspace/.git/hooks")
     run.watch.start("clone")
     make_clone(run, gate, fetched)
     run.watch.start("setup")
@@ -111,7 +111,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     rules = WriteRules.compile(policy)
     undo = policy.command_writes == "revert"
     run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, rules, revert=undo)
-    run.git = GuestGit(run.sandbox, base_environment, run.baseline.hooks_path, policy.limits.command_seconds)
+    run.git = _guest_git(run, base_environment, run.baseline.hooks_path)
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else {})
     door = PushDoor(run, gate, fetched, address, rules)
@@ -123,8 +123,13 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         door.push,
         run.remaining,
         lambda undone: run.audit.append("command.reverted", undone.facts()),
+        lambda name: gate.run(["cat-file", "-e", f"{name}^{{commit}}"], repository=fetched.mirror).exit == 0,
     )
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
+
+
+def _guest_git(run: Prepared, environment: Mapping[str, str], hooks_path: str) -> GuestGit:
+    return GuestGit(run.sandbox, environment, hooks_path, run.policy.limits.command_seconds, run.remaining)
 
 
 def _ca_file(run: Prepared) -> Path | None:

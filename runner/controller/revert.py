@@ -43,6 +43,7 @@ _ROUNDS_MAX = 5  # more are needed only where closed folders were nested to hide
 _SECONDS = 60.0  # each program; they work at the speed of a memory file system
 _OUTPUT_CAP_BYTES = 64 * 1024
 _ENVIRONMENT: Mapping[str, str] = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+_PIECE_BYTES = 256 * 1024  # of the archive: each piece costs the way to the helper and back
 _MAX_NAMED = 1000  # paths in one line of the audit log
 _OPEN = ("/usr/bin/chmod", "u+rwx", "--")
 _REMOVE = ("/usr/bin/rm", "-f", "--")
@@ -154,6 +155,7 @@ def _each(sandbox: Sandbox, argv: tuple[str, ...], paths: Iterable[str]) -> None
 
 def _archive(contents: Iterator[tuple[ScanEntry, bytes]]) -> Iterator[bytes]:
     """A tar archive of the entries, in order, piece by piece."""
+    piece = bytearray()
     for entry, data in contents:
         member = tarfile.TarInfo(entry.path)
         member.mode = entry.mode
@@ -164,7 +166,10 @@ def _archive(contents: Iterator[tuple[ScanEntry, bytes]]) -> Iterator[bytes]:
             member.linkname = data.decode("utf-8", "surrogateescape")
         else:
             member.size = len(data)
-        yield member.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+        piece += member.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
         if entry.kind is EntryKind.FILE:
-            yield data + bytes(-len(data) % tarfile.BLOCKSIZE)
-    yield bytes(2 * tarfile.BLOCKSIZE)
+            piece += data + bytes(-len(data) % tarfile.BLOCKSIZE)
+        if len(piece) >= _PIECE_BYTES:
+            yield bytes(piece)
+            piece.clear()
+    yield bytes(piece) + bytes(2 * tarfile.BLOCKSIZE)

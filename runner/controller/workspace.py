@@ -46,6 +46,7 @@ class Guards:
     """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike.
 
     `remaining` are the seconds that the run has left. `on_revert` hears of what was taken back from a command.
+    `known_commit` says whether the host itself has a commit, from the remote.
     """
 
     policy: Policy
@@ -55,6 +56,7 @@ class Guards:
     push: Callable[[], PushedBranch]
     remaining: Callable[[], float]
     on_revert: Callable[[Undone], None] = lambda _undone: None
+    known_commit: Callable[[str], bool] = lambda _commit: False
 
 
 class GuardedWorkspace:
@@ -134,7 +136,7 @@ class GuardedWorkspace:
 
     def commit(self, message: str) -> CommitOutcome:
         """Commit everything that changed. Raises ToolError."""
-        return commit(self._git, message, self._judge)
+        return commit(self._git, message, self._judge, self._guards.known_commit)
 
     def push(self) -> PushedBranch:
         """The current branch goes through the gate. Raises ToolError."""
