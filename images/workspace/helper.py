@@ -68,7 +68,7 @@ BODY_MAX_BYTES = 1024 * 1024
 OUTPUT_PIECE_BYTES = 64 * 1024  # one pipe buffer
 PIPE_BYTES = 1024 * 1024  # the most that a user may ask for by default (/proc/sys/fs/pipe-max-size)
 BATCH_BYTES = 256 * 1024  # records are gathered up to this and sent; a single record is below 64 KiB
-SCAN_MAX_BYTES = 32 * 1024 * 1024  # all records of one scan
+SCAN_MAX_BYTES = 192 * 1024 * 1024  # all records of one scan: 500,000 paths of 300 bytes, which fills a workspace
 RACY_NS = 50_000_000  # a file changed this shortly before a scan may change again without a new ctime
 RACY_HASH_MAX_BYTES = 16 * 1024 * 1024  # content read again per scan for that reason
 CLOCK_STEP_NS = 10_000_000  # the wall clock was set; less than RACY_NS, and more than two readings are apart
@@ -1328,9 +1328,8 @@ class Scanner:
         names: dict[str, bytes] = {}
         try:
             folder = os.open(prefix[:-1] or ".", FOLDER, dir_fd=STATE.root)
-        except OSError as error:
-            # Closed by its own mode, it is reported itself, and nobody can see into it.
-            self.truncated = error.errno == errno.ENAMETOOLONG
+        except OSError:
+            pass  # closed by its own mode, or with a name that no operation can be given: nobody can see into it
         else:
             try:
                 self._names(folder, prefix, before, names, folders)
@@ -1349,11 +1348,14 @@ class Scanner:
         self, folder: int, prefix: str, before: dict[str, bytes], names: dict[str, bytes], folders: list[str]
     ) -> None:
         racy_from, old = self.racy_from, self.old
+        may_be_too_long = len(prefix) > (PATH_MAX_BYTES - NAME_MAX_BYTES) // 4
         with os.scandir(folder) as entries:
             for entry in entries:
                 name = entry.name
                 if len(name) == 4 and name.lower() == ".git":
                     continue
+                if may_be_too_long and len(os.fsencode(prefix + name)) > PATH_MAX_BYTES:
+                    continue  # no operation can name it, nor what is below it
                 try:
                     info = entry.stat(follow_symlinks=False)
                 except OSError:
@@ -1382,7 +1384,7 @@ class Scanner:
         if racy or was_racy:
             kept += self._addition(folder, path.rpartition("/")[2], info)
         if not same or (was_racy and kept != known):
-            if self.sent >= self.limit or len(os.fsencode(path)) > PATH_MAX_BYTES:
+            if self.sent >= self.limit:
                 self.truncated = True
                 return kept
             self.sent += 1

@@ -84,7 +84,9 @@ def whole_scan(sandbox: Sandbox, hint: str = "Make fewer files, or lower limits.
     """
     scan = sandbox.scan(max_entries=MAX_ENTRIES)
     if scan.truncated:
-        raise RunLimitReached(f"the workspace has more than {MAX_ENTRIES} paths", hint=hint)
+        raise RunLimitReached(
+            f"the workspace has more paths than can be kept account of ({MAX_ENTRIES}, or 192 MiB of names)", hint=hint
+        )
     return scan
 
 

@@ -54,7 +54,7 @@ PROTOCOL = 1
 FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
 GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
 SCAN_SECONDS = 30.0
-SCAN_MAX_BYTES = 66 * 1024 * 1024  # the helper's 32 MiB for entries, as much for what is gone, and two frames
+SCAN_MAX_BYTES = 386 * 1024 * 1024  # the helper's 192 MiB for entries, as much for what is gone, and two frames
 DEADLINE_MAX_SECONDS = 7 * 24 * 3600.0
 LINE_MAX_BYTES = 64 * 1024
 
