@@ -22,7 +22,7 @@ A request's head holds `id` (a rising integer), `op` and the op's fields; every 
     delete   path expect                                      -
     search   literal ignore_case max line_max deadline_us;    data* (records); truncated timed_out; records
              pattern and globs, NUL between
-    spawn    argc cwd deadline_us cap kill_at_cap stdin;      out* (stream), want*; exit stdout_bytes stderr_bytes
+    spawn    argc cwd deadline_us cap kill_at stdin;         out* (stream), want*; exit stdout_bytes stderr_bytes
              argv then env, NUL after each                    killed_by survivors started detail
     scan     max                                              data* (records); truncated; records
     posture  -                                                -; one JSON object
@@ -1119,7 +1119,7 @@ class Running:
         self.id = head["id"]
         self.deadline = time.monotonic() + number(head, "deadline_us") / 1e6
         self.cap = number(head, "cap")
-        self.kill_at_cap = bool(head["kill_at_cap"])
+        self.kill_at = number(head, "kill_at")  # bytes on one stream; 0 is never
         self.counts = [0, 0]  # of stdout and stderr, as produced
         self.killed_by: str | None = None
         self.pending = b""
@@ -1213,7 +1213,7 @@ class Running:
         self.counts[index] += len(data)
         if room > 0:
             STATE.wire.send({"id": self.id, "kind": "out", "stream": index + 1}, data[:room])
-        if self.kill_at_cap and self.counts[index] > self.cap and self.killed_by is None:
+        if 0 < self.kill_at < self.counts[index] and self.killed_by is None:
             self.killed_by = "output"
         return True
 

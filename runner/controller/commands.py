@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _MAX_REPORTED_WRITES = 50
+_FLOOD = 64
+"""A verbose test run goes on when its output is cut; what writes this many times the cap is a flood, and is killed."""
 
 
 def run(
@@ -48,7 +50,7 @@ def run(
             env=guards.environment,
             deadline_seconds=seconds,
             output_cap_bytes=limits.output_kib * 1024,
-            kill_at_cap=True,
+            kill_at_bytes=limits.output_kib * 1024 * _FLOOD,
         )
     )
     outside = _outside(guards.rules, bring_up_to_date(sandbox, baseline.ledger))
@@ -56,7 +58,7 @@ def run(
     if outside and baseline.originals is not None:
         undone = revert(sandbox, baseline.ledger, baseline.originals, guards.rules, outside)
         guards.on_revert(undone)
-    return _outcome(result, limits.command_seconds, outside, undone)
+    return _outcome(result, min(limits.command_seconds, round(seconds, 3)), outside, undone)
 
 
 def _outside(rules: WriteRules, delta: LedgerDelta) -> tuple[str, ...]:

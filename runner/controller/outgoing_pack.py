@@ -67,7 +67,7 @@ class OutgoingPack:
                 output_cap_bytes=(self._run.policy.push.max_mib + 1) * _MIB,
                 stdin=[self._step.stdin],
                 sink=self._take,
-                kill_at_cap=True,
+                kill_at_bytes=(self._run.policy.push.max_mib + 1) * _MIB,
             )
             result = self._run.sandbox.spawn(request)
             if result.exit != 0 and not result.truncated:

@@ -36,7 +36,8 @@ _TAIL_CHARS = 2000
 _OUTPUT_CAP_BYTES = 1024 * 1024
 _DELIVERY_SECONDS = 600.0
 # ~/.local/state stays: mise keeps there which configs it trusts.
-_CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache", "/home/agent/.local/share")
+# Not ~/.local: what mise installed and trusts is there.
+_CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache")
 _MAX_TASK_FILES = 200  # of mise; each is read
 
 

@@ -214,7 +214,7 @@ class HelperChannel:
                 "cwd": sendable_path(request.cwd),
                 "deadline_us": microseconds(deadline),
                 "cap": request.output_cap_bytes,
-                "kill_at_cap": request.kill_at_cap,
+                "kill_at": request.kill_at_bytes or 0,
                 "stdin": request.stdin is not None,
             }
             begun = self._begin("spawn", fields, words, deadline + GRACE_SECONDS)

@@ -181,7 +181,7 @@ class SpawnRequest:
 
     `argv[0]` is an absolute path, or a bare name looked up on the PATH of `env` by the engine, never in the workspace.
     The environment is exactly `env`. `stdin` is empty unless chunks are given. Output beyond `output_cap_bytes` (per
-    stream) is counted and dropped, and kills the program where `kill_at_cap` says so.
+    stream) is counted and dropped; a stream of more than `kill_at_bytes` gets the program killed.
     """
 
     argv: tuple[str, ...]
@@ -191,7 +191,7 @@ class SpawnRequest:
     cwd: str = "."
     stdin: Iterable[bytes] | None = None
     sink: OutputSink | None = None  # when given, output goes there and the result's stdout and stderr stay empty
-    kill_at_cap: bool = False
+    kill_at_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

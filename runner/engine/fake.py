@@ -465,13 +465,14 @@ def _ended(request: SpawnRequest, outcome: FakeOutcome, *, cancelled: bool) -> S
     """The result of a program under the request's bounds."""
     cap = request.output_cap_bytes
     out, err = outcome.stdout[:cap], outcome.stderr[:cap]
-    over = max(len(outcome.stdout), len(outcome.stderr)) > cap
+    longest = max(len(outcome.stdout), len(outcome.stderr))
+    over = longest > cap
     killed: KilledBy | None = None
     if cancelled:
         killed = KilledBy.CALLER
     elif outcome.until_cancelled or outcome.seconds > request.deadline_seconds:
         killed = KilledBy.DEADLINE
-    elif over and request.kill_at_cap:
+    elif request.kill_at_bytes is not None and longest > request.kill_at_bytes:
         killed = KilledBy.OUTPUT
     elif outcome.out_of_memory:
         killed = KilledBy.MEMORY

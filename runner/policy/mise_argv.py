@@ -77,8 +77,9 @@ def judge_mise(call: Call, words: Sequence[str]) -> Decision | None:
 
 def _judge_new_tasks(call: Call) -> Decision | None:
     """Templates in the head of a task file are run by every verb that only lists the tasks."""
-    for path in call.policy.created_files():
-        if any(path.startswith(f"{folder}/") for folder in TASK_FOLDERS):
+    folders = [f"{folder}/" for folder in TASK_FOLDERS if call.tree.kind(folder) is not None]
+    for path in call.policy.created_files() if folders else ():
+        if path.startswith(tuple(folders)):
             text = call.tree.read_text(path)
             refused = judge_loaded(call, path, "scratch.task") if text is None or _TEMPLATE.search(text) else None
             if refused is not None:

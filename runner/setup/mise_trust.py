@@ -24,10 +24,10 @@ _TASK_KEYS = frozenset(
     """.split()
 )
 _TEMPLATE = re.compile(r"\{[{%]")
-# In a task's own line these are filled in when it runs, and start nothing.
+# In a task's own line these are filled in when it runs, and start nothing. Possessive: hostile text is read once.
 _PLACEHOLDER = re.compile(
-    r"\{\{\s*(?:(?:arg|option|flag)\((?:\s*\w+\s*=\s*(?:\"[^\"{}]*\"|'[^'{}]*'|\w+)\s*,?)*\s*\)"
-    r"|usage\.\w+|vars\.\w+|cwd|config_root)\s*\}\}"
+    r"\{\{\s*+(?:(?:arg|option|flag)\((?:\s*+\w++\s*+=\s*+(?:\"[^\"{}]*+\"|'[^'{}]*+'|\w++)\s*+,?)*+\s*+\)"
+    r"|usage\.\w++|vars\.\w++|cwd|config_root)\s*+\}\}"
 )
 _TOOL = re.compile(r"(?!asdf:|vfox:)[\w@./:+-]+")
 _VERSION = re.compile(r"[\w@./+-]+")  # no colon: `path:` and `ref:` name a folder of programs, or code to build
@@ -79,7 +79,8 @@ def _document(document: Mapping[str, object]) -> str | None:
     if not isinstance(tasks, dict):
         return "its tasks are no table"
     found = (_task(name, task) for name, task in tasks.items())
-    refused = _env(document.get("env", {})) or _tools(document.get("tools", {}))
+    refused = _env(document.get("env", {})) or _plain(document.get("vars", {}), "vars")
+    refused = refused or _tools(document.get("tools", {}))
     return refused or next((reason for reason in found if reason is not None), None)
 
 
@@ -99,16 +100,19 @@ def _task(name: str, task: object) -> str | None:
     return _env(table.get("env", {})) or _tools(table.get("tools", {}))
 
 
-def _env(table: object) -> str | None:
+def _plain(table: object, what: str) -> str | None:
     if not isinstance(table, dict):
-        return "its env is no table"
-    for name, value in table.items():
-        if not isinstance(value, str | int | float):
-            return f"its env has `{name[:40]}`, which is more than a plain value"
-        refused = env_refusal(name, str(value))
-        if refused is not None:
-            return f"its env sets `{name[:40]}`: {refused}"
-    return None
+        return f"its {what} is no table"
+    odd = next((name for name, value in table.items() if name == "_" or not isinstance(value, str | int | float)), None)
+    return None if odd is None else f"its {what} has `{odd[:40]}`, which is more than a plain value"
+
+
+def _env(table: object) -> str | None:
+    refused = _plain(table, "env")
+    if refused is not None or not isinstance(table, dict):
+        return refused
+    found = ((name, env_refusal(name, str(value))) for name, value in table.items())
+    return next((f"its env sets `{name[:40]}`: {reason}" for name, reason in found if reason is not None), None)
 
 
 def _tools(table: object) -> str | None:

@@ -54,7 +54,7 @@ def test_output_of_exactly_the_cap_is_not_cut(box: Box) -> None:
 
 
 def test_output_beyond_the_cap_kills_where_that_is_asked(box: Box) -> None:
-    result = box.run(FLOOD, output_cap_bytes=1000, kill_at_cap=True)
+    result = box.run(FLOOD, output_cap_bytes=1000, kill_at_bytes=1000)
     assert (len(result.stdout), result.truncated, result.killed_by) == (1000, True, KilledBy.OUTPUT)
 
 

@@ -88,10 +88,13 @@ def test_a_result_is_total_and_a_failure_is_data(run: FakeRun) -> None:
     assert (result["duration_ms"], result["timeout_secs"]) == (500.0, 300)
 
 
-def test_output_over_the_cap_is_cut_said_so_and_the_program_killed(tmp_path: Path) -> None:
+def test_output_over_the_cap_is_cut_and_said_so_and_a_flood_is_killed(tmp_path: Path) -> None:
     with fake_run(tmp_path, limits={"outputKiB": 1}) as run:
         run.sandbox.programs["node"] = lambda _call: FakeOutcome(stdout=b"x" * 2000)
         run.sandbox.programs["git"] = lambda _call: FakeOutcome(stdout=b"x" * 2000)
+        result = run.call("run_command", argv=["node", "-e", "0"])["result"]
+        assert (len(result["stdout"]), result["truncated"], result["killed_by"]) == (1024, True, None)
+        run.sandbox.programs["node"] = lambda _call: FakeOutcome(stdout=b"x" * (64 * 1024 + 1))
         result = run.call("run_command", argv=["node", "-e", "0"])["result"]
         assert (len(result["stdout"]), result["truncated"], result["killed_by"]) == (1024, True, "output")
         assert run.call("git", args="log")["result"]["stdout"].endswith("\n[output cut]\n")

@@ -45,6 +45,7 @@ def test_an_honest_config_is_trusted() -> None:
         '[env]\n_.source = "x.sh"\n',
         '[env]\n_.file = ".env"\n',
         '[env]\n_.path = "scratch"\n',
+        '[vars]\n_.source = "x.sh"\n',
         '[[env]]\nA = "1"\n',
         '[env]\nNODE_OPTIONS = "--require ./x.js"\n',
         '[env]\nPATH = "scratch"\n',
@@ -112,3 +113,8 @@ def test_a_task_file_whose_head_starts_programs_keeps_configs_from_being_trusted
 def test_a_task_file_with_braces_in_its_body_does_not() -> None:
     text = '#!/bin/sh\n#MISE description="plain"\n#USAGE arg "<issue>"\ndocker ps --format "{{.ID}}"\n'
     assert task_file_refusal(text) is None
+
+
+def test_a_placeholder_without_an_end_is_judged_in_time() -> None:
+    hostile = "{{arg(" + "a=bbb=" * 20_000
+    assert trust_refusal("mise.toml", f"[tasks.a]\nrun = '{hostile}'\n") is not None
