@@ -38,12 +38,16 @@ image: setup engine ## the workspace image, rebuilt only when its inputs changed
 demo: setup engine image ## a whole run on a small repository, explained as it goes
 	@$(BIN)/python -m examples.demo
 
+.PHONY: test-tools
+test-tools:
+	@scripts/test-tools.sh
+
 .PHONY: test
-test: setup engine image ## every test; one that needs Docker fails where Docker is missing
+test: setup engine image test-tools ## every test; one that needs Docker fails where Docker is missing
 	@RUNNER_REQUIRE_DOCKER=1 $(BIN)/python -m pytest $(PYTEST_FLAGS)
 
 .PHONY: test-unit
-test-unit: setup ## the tests that need neither Docker nor network
+test-unit: setup test-tools ## the tests that need neither Docker nor network
 	@$(BIN)/python -m pytest tests/unit tests/property tests/architecture $(PYTEST_FLAGS)
 
 .PHONY: bench

@@ -220,8 +220,8 @@ class SpawnResult:
 class Scan:
     """What changed below the root since the last scan; the first one lists everything. `.git` is left out.
 
-    `removed` names paths that are gone. Paths of more than 4096 bytes, which no operation can be given, are left out with
-    all that is below them. `truncated` says that the tree has more entries than the bound.
+    `removed` names paths that are gone. Paths of more than 4096 bytes, which no operation can be given, are left out
+    with all that is below them. `truncated` says that the tree has more entries than the bound.
     """
 
     entries: tuple[ScanEntry, ...]
