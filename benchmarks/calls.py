@@ -81,7 +81,7 @@ def added(stage: Stage, rounds: int) -> dict[str, Samples]:
     """Three tools through the pipeline, each in turn with the one sandbox operation that does its work."""
     content = "x" * 4095 + "\n"
     raw = content.encode()
-    program = SpawnRequest(tuple(_VERSION), command_environment({}), 60, _MIB, kill_at_cap=True)
+    program = SpawnRequest(tuple(_VERSION), command_environment({}), 60, _MIB, kill_at_bytes=64 * 1024 * 1024)
     with stage.open(stage.small) as run:
         sides = (
             timed("read_file", lambda: run.call("workspace.read_file", path=FOUR_KIB)),
