@@ -18,11 +18,17 @@ from benchmarks.failure import BenchFailed
 from runner.engine.contract import SandboxLimits, SandboxSpec
 from runner.engine.docker_spec import container_plan
 
-__all__ = ["BareDocker"]
+__all__ = ["BareDocker", "bench_spec"]
 
 _CONTROLLER = "benchmarks"  # of nobody's state folder, so that no run's sweep takes these containers for its own
 _API_SECONDS = 60
 _CONFLICT = 409  # the engine's answer while it removes by itself what is set to remove itself
+
+
+def bench_spec(image: str, limits: SandboxLimits) -> SandboxSpec:
+    """A sandbox that belongs to no run."""
+    deadline = int(time.time()) + limits.run_seconds
+    return SandboxSpec(f"bench{secrets.token_hex(4)}", _CONTROLLER, image, limits, deadline)
 
 
 class BareDocker:
@@ -36,9 +42,7 @@ class BareDocker:
 
     def start(self) -> str:
         """The id of a container that was created and started, and of which nothing else is known yet."""
-        deadline = int(time.time()) + self._limits.run_seconds
-        run = f"bench{secrets.token_hex(4)}"
-        spec = SandboxSpec(run, _CONTROLLER, self._image, self._limits, deadline)
+        spec = bench_spec(self._image, self._limits)
         plan = container_plan(spec, seconds_to_live=self._limits.run_seconds)
         created = self._api.create_container(
             image=plan.image,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks import calls, life, mixed
+from benchmarks import calls, decisions, ledger, life, mixed
 from benchmarks.samples import Samples
 from benchmarks.stage import Stage
 
@@ -34,6 +34,9 @@ MEASURES: Mapping[str, Measure] = {
         300,
         100,
     ),
+    "decide_file": Measure(frozenset({"default"}), decisions.file_call, 2000, 500),
+    "decide_argv": Measure(frozenset({"default", "strict"}), decisions.git_argv, 1000, 300),
+    "ledger_50k": Measure(frozenset({"ledger", "find"}), ledger.ledger_50k, 40, 15),
     "life": Measure(frozenset({"cold start", "teardown", "create and start", "rm -f"}), life.life, 30, 8),
     "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 20, 5),
     "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 10, 3),

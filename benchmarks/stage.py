@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bare import BareDocker
+from benchmarks.bare import BareDocker, bench_spec
 from benchmarks.failure import BenchFailed
 from benchmarks.repositories import large_files, make_repository, small_files
 from runner.app import compose
@@ -78,6 +78,15 @@ class Stage:
             run.completed()
         if run.exit_code is not ExitCode.COMPLETED:
             raise BenchFailed(f"the run ended early: {run.ended_because}")
+
+    @contextmanager
+    def sandbox(self) -> Iterator[Sandbox]:
+        """A sandbox with an empty workspace, limited as a run's and without a run; removed when the block ends."""
+        started = self.host.engine.start(bench_spec(self.image.id, _limits(self.policy)))
+        try:
+            yield started
+        finally:
+            started.remove()
 
 
 @contextmanager

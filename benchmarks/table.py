@@ -21,22 +21,26 @@ class Row:
 
     goal: Goal
     ours: Samples
-    other: Samples
+    other: Samples | None
 
     @property
     def met(self) -> bool:
         """Whether the medians reach the goal."""
-        return self.goal.met(self.ours.median, self.other.median)
+        return self.goal.met(self.ours.median, self._other_ms)
 
     @property
     def ratio(self) -> float:
         """Of the medians, in the goal's own direction."""
-        return self.goal.ratio(self.ours.median, self.other.median)
+        return self.goal.ratio(self.ours.median, self._other_ms)
 
     @property
-    def difference_ms(self) -> float:
-        """How much longer ours takes."""
-        return self.ours.median - self.other.median
+    def difference_ms(self) -> float | None:
+        """How much longer ours takes; None where nothing else was measured."""
+        return None if self.other is None else self.ours.median - self.other.median
+
+    @property
+    def _other_ms(self) -> float | None:
+        return None if self.other is None else self.other.median
 
     def as_json(self) -> dict[str, Any]:
         """The row as build/bench.json has it."""
@@ -45,17 +49,21 @@ class Row:
             "against": self.goal.against,
             "goal": self.goal.words,
             "ratio": round(self.ratio, 3),
-            "difference_ms": round(self.difference_ms, 3),
+            "difference_ms": None if self.difference_ms is None else round(self.difference_ms, 3),
             "met": self.met,
             "ours": self.ours.as_json(),
-            "other": self.other.as_json(),
+            "other": None if self.other is None else self.other.as_json(),
             "how": self.goal.how,
         }
 
 
 def rows(goals: Sequence[Goal], measured: Measured) -> list[Row]:
     """A row for each goal, in their order. Raises KeyError when a series is missing: no goal is left out silently."""
-    return [Row(goal, measured[goal.measure][goal.ours], measured[goal.measure][goal.other]) for goal in goals]
+    found: list[Row] = []
+    for goal in goals:
+        series = measured[goal.measure]
+        found.append(Row(goal, series[goal.ours], None if goal.other is None else series[goal.other]))
+    return found
 
 
 def markdown(report: Mapping[str, Any], found: Sequence[Row]) -> str:
@@ -73,6 +81,7 @@ def markdown(report: Mapping[str, Any], found: Sequence[Row]) -> str:
         "In turn with a `docker exec`, a call meets processes that have slept for 50 ms, as an agent's calls do; in a",
         "burst of calls it is faster.",
         "",
+        *(f"Not measured: {name}. {why}" for name, why in report.get("failed", {}).items()),
         *(f"{number}. {row.goal.how}" for number, row in enumerate(found, start=1)),
     ]
     return "\n".join(lines) + "\n"
@@ -93,16 +102,26 @@ def _line(number: int, row: Row) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _series(samples: Samples) -> str:
+def _series(samples: Samples | None) -> str:
+    if samples is None:
+        return "-"
     return f"{_short(samples.median)} ({_short(samples.p95)})"
 
 
 def _measured(row: Row) -> str:
-    if row.goal.bound is Bound.ADDED:
+    if row.goal.bound is Bound.ADDED and row.difference_ms is not None:
         return f"{row.difference_ms:+.2f} ms"
     return f"{_short(row.ratio)}{TIMES}"
 
 
 def _short(value: float) -> str:
     """About three digits: more would pretend to a precision that no shared machine has."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return (
+        f"{value:.0f}"
+        if value >= 100
+        else f"{value:.1f}"
+        if value >= 10
+        else f"{value:.2f}"
+        if value >= 0.1
+        else f"{value:.2g}"
+    )

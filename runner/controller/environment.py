@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["BASE_ENVIRONMENT", "command_environment"]
+__all__ = ["BASE_ENVIRONMENT", "OFFLINE", "command_environment"]
 
 BASE_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
     {
@@ -40,6 +40,10 @@ BASE_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
         "npm_config_update_notifier": "false",
     }
 )
+
+
+OFFLINE: Mapping[str, str] = MappingProxyType({"npm_config_fetch_retries": "0"})
+"""For a phase without a network: npm and pnpm say at once that there is none, instead of after a minute of trying."""
 
 
 def command_environment(policy: Mapping[str, str], extra: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:

@@ -6,6 +6,7 @@ seen counts as missing.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,12 @@ def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPo
         ("workspace size", limits.workspace_mib * _MIB, guest.workspace_bytes),
         ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
     )
-    return tuple(Check(name, str(want), str(got), want == got) for name, want, got in checks)
+    return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in checks)
+
+
+def _said(value: object) -> str:
+    """The value as JSON writes it, text as it is."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _is_root(user: str) -> bool:

@@ -12,8 +12,9 @@ from runner.audit.log import AuditLog
 from runner.controller import posture
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
-from runner.controller.environment import command_environment
+from runner.controller.environment import OFFLINE, command_environment
 from runner.controller.guest_git import GuestGit
+from runner.controller.hooks_note import active_hooks, note_on_missing_hooks
 from runner.controller.host import Host
 from runner.controller.network import deliver_ca, host_of_registry, network
 from runner.controller.push import PushDoor
@@ -21,6 +22,7 @@ from runner.controller.records import RunRecord
 from runner.controller.set_up import make_clone, set_up
 from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch
+from runner.controller.tree_view import SandboxTree
 from runner.controller.workspace import GuardedWorkspace, Guards
 from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address, CodeHost, resolve_address
@@ -61,6 +63,7 @@ class Prepared:
         self.watch = watch
         self.progress = progress
         self.facts: dict[str, Any] = {}
+        self.pushes: list[dict[str, Any]] = []
         self.stack = ExitStack()
         self.sandbox: Sandbox
         self.git: GuestGit
@@ -112,8 +115,9 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     undo = policy.command_writes == "revert"
     run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, rules, revert=undo)
     run.git = _guest_git(run, base_environment, run.baseline.hooks_path)
+    _say_hooks(run)
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
-    environment = command_environment(policy.env, {**certificates, **proxy} if proxy else {})
+    environment = command_environment(policy.env, {**certificates, **proxy} if proxy else OFFLINE)
     door = PushDoor(run, gate, fetched, address, rules)
     guards = Guards(
         policy,
@@ -126,6 +130,16 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         lambda name: gate.run(["cat-file", "-e", f"{name}^{{commit}}"], repository=fetched.mirror).exit == 0,
     )
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
+
+
+def _say_hooks(run: Prepared) -> None:
+    """The report names the hooks that commits will start; progress says so when they seem to be missing."""
+    path = run.baseline.hooks_path
+    active = active_hooks(run.sandbox, path, run.git.environment)
+    run.facts["hooks"] = {"path": path, "active": active}
+    note = None if active else note_on_missing_hooks(SandboxTree(run.sandbox, run.baseline.ledger, run.git))
+    if note is not None:
+        run.progress(note)
 
 
 def _guest_git(run: Prepared, environment: Mapping[str, str], hooks_path: str) -> GuestGit:

@@ -96,7 +96,7 @@ class PushDoor:
         if binding is None:
             raise ToolError(
                 ErrorCode.PUSH_CREDENTIAL_MISSING,
-                f"The policy binds no code host to {self._address.host}, so nothing can be pushed there.",
+                f"The policy has no binding for {_host(self._address)}, so nothing can be pushed there.",
                 rule="push.binding",
                 hint=f"Add `bindings: [{{git: {{host: {self._address.host}}}}}]` to the policy.",
             )
@@ -108,6 +108,11 @@ class PushDoor:
             raise push_failed(
                 f"the remote has {branch} at {present}, which the workspace does not have",
                 "Others pushed to this branch since the run started. Push to a branch of another name.",
+            )
+        if present is not None and git.run("merge-base", "--is-ancestor", present, commit).exit != 0:
+            raise push_failed(
+                f"{branch} is on the remote with other commits (non-fast-forward), and history is never rewritten",
+                f"Push under another name (git switch -c NAME), or start a run from it (--ref {branch}).",
             )
         for step in outbox_steps({} if present is None else {HEADS + branch: present}, outbox=OUTBOX):
             seconds = min(git.deadline_seconds, self._run.remaining())
@@ -156,9 +161,15 @@ class PushDoor:
         self._run.audit.append("push.leaving", {"branch": branch, "commit": quarantine.commit})
         outcome = push(self._gate, quarantine, self._fetched, branch, credential=credential)
         self._run.audit.append("push.done", {"branch": branch, "status": str(outcome.status)})
+        left = {"branch": branch, "commit": quarantine.commit, "remote": self._address.url}
+        self._run.pushes.append({**left, "status": str(outcome.status)})
         if outcome.status is PushStatus.REFUSED:
             raise push_failed(outcome.reason, "Nothing was pushed. Bring the branch up to date, or mend what it says.")
         return outcome.status is PushStatus.PUSHED
+
+
+def _host(address: Address) -> str:
+    return "local repositories (`file`)" if address.path is not None else address.host
 
 
 def _violation(why: str, violations: list[Violation], append_only: bool = False) -> ToolError:

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
     from runner.controller.run import Run
 
-__all__ = ["intent", "intent_facts", "write", "write_changes"]
+__all__ = ["OUTPUTS", "intent", "intent_facts", "write", "write_changes"]
 
 REPORT_VERSION = 1
+OUTPUTS = ("report.json", "audit.jsonl", "changes.patch")
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
 
@@ -113,7 +114,9 @@ def write(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
     if out is None:
         return
     try:
-        for name in ("report.json", "audit.jsonl", "changes.patch"):
+        for name in OUTPUTS:
+            # What an earlier run left in a folder that is used again must not pass for this run's.
+            (out / name).unlink(missing_ok=True)
             if (record.folder / name).exists():
                 shutil.copyfile(record.folder / name, out / name)
     except OSError as error:
@@ -136,6 +139,7 @@ def _report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str,
         **prepared.facts,
         "calls": dict(pipeline.counts) if pipeline is not None else {"calls": 0, "ok": 0, "refused": 0},
         "denials": list(pipeline.denials) if pipeline is not None else [],
+        "pushes": prepared.pushes,
         "changes": run.facts.get("changes"),
         "audit": {"lines": audit.lines, "last_hash": audit.last_hash},
         "milliseconds": dict(prepared.watch.milliseconds),

@@ -189,6 +189,16 @@ def _finish(prepared: Prepared, run: Run) -> None:
         audit.append("run.ended", {"status": run.status, "exit_code": int(run.exit_code), "teardown": teardown})
     audit.close()
     report.write(prepared, run, teardown)
+    prepared.progress(_closing_line(prepared, run))
+
+
+def _closing_line(prepared: Prepared, run: Run) -> str:
+    counts = run.pipeline.counts if run.pipeline is not None else {"calls": 0, "refused": 0}
+    said = [f"{run.status}: calls {counts['calls']}, refused {counts['refused']}, pushes {len(prepared.pushes)}"]
+    changes = run.facts.get("changes")
+    if changes is not None:
+        said.append(f"files changed {changes.get('file_count', 0)}")
+    return f"{', '.join(said)}; report in {prepared.request.out or prepared.record.folder}"
 
 
 def _tear_down(prepared: Prepared) -> dict[str, Any]:

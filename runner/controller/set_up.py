@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from runner.controller.environment import command_environment
+from runner.controller.environment import OFFLINE, command_environment
 from runner.controller.network import network, prove_cut
 from runner.controller.tree_view import SandboxTree
 from runner.engine.contract import SpawnRequest, SpawnResult
@@ -130,7 +130,7 @@ def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[st
     result = run.sandbox.spawn(
         SpawnRequest(
             argv,
-            {**command_environment(run.policy.env, extra), **step.env},
+            {**command_environment(run.policy.env, extra or OFFLINE), **step.env},
             min(limits.command_seconds, run.remaining()),
             _OUTPUT_CAP_BYTES,
         )

@@ -195,7 +195,8 @@ def test_programs_have_default_signals_and_no_foreign_descriptors(real: RealBox)
     fds = real.shell("ls /proc/self/fd").stdout.split()
     ignored = real.shell("grep SigIgn /proc/self/status").stdout.split()
     assert fds == [b"0", b"1", b"2", b"3"]  # 3 is the listing itself
-    assert int(ignored[1], 16) == 0
+    # 32 and 33 are the C library's own, which nobody can set: whoever started the engine may have had them ignored.
+    assert int(ignored[1], 16) & ~(0b11 << 31) == 0
 
 
 def test_a_program_cannot_reach_into_the_helper(real: RealBox) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from benchmarks.__main__ import chosen_goals
 from benchmarks.goals import GOALS, TIMES, Bound, Goal
 from benchmarks.measures import MEASURES
 
@@ -15,9 +16,9 @@ def _goal(bound: Bound, number: float) -> Goal:
 
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: f"{goal.figure} against {goal.against}")
-def test_every_goal_compares_two_series_that_one_measure_takes_in_turn(goal: Goal) -> None:
+def test_every_goal_compares_series_that_one_measure_takes_in_turn(goal: Goal) -> None:
     series = MEASURES[goal.measure].series
-    assert {goal.ours, goal.other} <= series
+    assert {goal.ours, goal.other} - {None} <= series
     assert goal.ours != goal.other
 
 
@@ -34,11 +35,11 @@ def test_no_line_of_the_table_is_there_twice() -> None:
 
 @pytest.mark.parametrize("name", MEASURES)
 def test_everything_that_is_measured_is_held_against_a_goal(name: str) -> None:
-    used: set[str] = set()
+    used: set[str | None] = set()
     for goal in GOALS:
         if goal.measure == name:
             used |= {goal.ours, goal.other}
-    assert used == MEASURES[name].series
+    assert used - {None} == MEASURES[name].series
 
 
 @pytest.mark.parametrize("name", MEASURES)
@@ -53,6 +54,7 @@ def test_a_quick_bench_takes_fewer_samples_of_everything(name: str) -> None:
         (Bound.FASTER, 25, (2.0, 50.0), (2.0, 49.9)),
         (Bound.LONGER, 1.3, (13.0, 10.0), (13.1, 10.0)),
         (Bound.ADDED, 0.5, (1.5, 1.0), (1.51, 1.0)),
+        (Bound.WITHIN, 50, (50.0, 1.0), (50.1, 1000.0)),
     ],
 )
 def test_the_bound_itself_is_within_the_goal(
@@ -72,3 +74,23 @@ def test_a_goal_is_worded_with_its_direction_and_unit() -> None:
     assert _goal(Bound.FASTER, 25).words == f"≥ 25{TIMES} faster"
     assert _goal(Bound.LONGER, 1.3).words == f"≤ 1.3{TIMES}"
     assert _goal(Bound.ADDED, 0.5).words == "≤ 0.5 ms more"
+    assert _goal(Bound.WITHIN, 0.1).words == "≤ 0.1 ms"
+
+
+def test_an_absolute_goal_needs_no_other_series_and_is_held_against_its_own_number() -> None:
+    goal = Goal("figure", "the goal itself", Bound.WITHIN, 4, "measure", "ours", None, "How.")
+    assert goal.met(4.0, None)
+    assert not goal.met(4.1, None)
+    assert goal.ratio(2.0, None) == 0.5
+
+
+@pytest.mark.parametrize("bound", [Bound.FASTER, Bound.LONGER, Bound.ADDED])
+def test_a_goal_that_bounds_a_comparison_has_something_to_be_compared_with(bound: Bound) -> None:
+    with pytest.raises(ValueError):
+        Goal("figure", "other", bound, 1, "measure", "ours", None, "How.")
+
+
+def test_rows_are_chosen_by_a_part_of_their_figure_in_any_case_of_letters() -> None:
+    assert {goal.measure for goal in chosen_goals("DECIDE")} == {"decide_file", "decide_argv"}
+    assert chosen_goals("") == GOALS
+    assert chosen_goals("no such figure") == ()

@@ -58,3 +58,16 @@ def test_the_table_names_commit_and_machine_and_how_each_line_was_measured() -> 
 def test_a_tree_that_is_not_what_was_committed_is_said_to_be_so() -> None:
     text = markdown({**REPORT, "modified": True}, [Row(FASTER, MEASURED["calls"]["ours"], MEASURED["calls"]["exec"])])
     assert "not committed" in text.splitlines()[0]
+
+
+def test_a_row_of_an_absolute_goal_has_no_other_side() -> None:
+    goal = Goal("a decision", "the goal itself", Bound.WITHIN, 4, "calls", "ours", None, "A decision.")
+    row = rows([goal], MEASURED)[0]
+    told = row.as_json()
+    assert (told["ratio"], told["met"], told["other"], told["difference_ms"]) == (0.5, True, None, None)
+    line = f"| 1 | a decision | 2.00 (2.00) | the goal itself | - | ≤ 4 ms | 0.50{TIMES} | yes | 3 |"
+    assert line in markdown(REPORT, [row]).splitlines()
+
+
+def test_a_measure_that_failed_is_named_in_the_table() -> None:
+    assert "Not measured: mixed. BenchFailed: no" in markdown({**REPORT, "failed": {"mixed": "BenchFailed: no"}}, [])
