@@ -7,8 +7,8 @@ from pathlib import Path
 from runner.gate.delivery import delivery_steps, outbox_steps
 from runner.gate.fetch import Fetched
 from runner.gate.shipment import Part, shipment
+from tests.support.gate import Gate
 from tests.support.repos import Commit, bare_repository, build_r0, git, git_environment, link
-from tests.unit.gate.conftest import Gate
 
 Clone = Callable[[Fetched], Path]
 

@@ -10,8 +10,8 @@ import pytest
 from runner.gate.fetch import FetchLimits, fetch
 from runner.gate.local import head_branch
 from runner.model.errors import RepositoryUnavailable
+from tests.support.gate import Gate, address_of
 from tests.support.repos import Commit, File, bare_repository, build_r0, git
-from tests.unit.gate.conftest import Gate, address_of
 
 
 def refusal(gate: Gate, where: Path | str, ref: str | None = None) -> RepositoryUnavailable:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from runner.model.errors import RepositoryUnavailable
+from tests.support.gate import Gate
 from tests.support.repos import Commit, bare_repository, build_r0, git, raw_commit, raw_object, raw_tree, tree_digest
-from tests.unit.gate.conftest import Gate
 
 HOOKS = (
     "pre-receive update post-receive post-update reference-transaction post-checkout pre-push pre-auto-gc "

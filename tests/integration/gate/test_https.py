@@ -17,9 +17,9 @@ from runner.gate.outgoing import receive
 from runner.gate.push import PushOutcome, PushStatus, push
 from runner.gate.remote_now import remote_now
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
+from tests.support.gate import Gate, address_of
 from tests.support.repos import R0, build_r0, git
 from tests.support.smart_http import Certificates, SmartHttp, make_certificates, smart_http
-from tests.unit.gate.conftest import Gate, address_of
 
 TOKEN = "tok-FAKE-1234"
 

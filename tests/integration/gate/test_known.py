@@ -12,8 +12,8 @@ from runner.gate.push import push
 from runner.gate.range import Known, OutgoingCommit, changes_of_range, trees_of_known
 from runner.gate.remote_now import remote_now
 from runner.model.errors import ErrorCode, ToolError
+from tests.support.gate import Gate
 from tests.support.repos import Commit, bare_repository, git
-from tests.unit.gate.conftest import Gate
 
 Clone = Callable[[Fetched], Path]
 

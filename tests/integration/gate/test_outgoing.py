@@ -10,8 +10,8 @@ from runner.gate.fetch import Fetched
 from runner.gate.outgoing import receive
 from runner.gate.range import changes_of_range
 from runner.model.errors import ErrorCode, ToolError
+from tests.support.gate import Gate
 from tests.support.repos import build_r0, git, git_environment, raw_commit, raw_object, raw_tree
-from tests.unit.gate.conftest import Gate
 
 Clone = Callable[[Fetched], Path]
 

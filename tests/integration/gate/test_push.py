@@ -11,8 +11,8 @@ from runner.gate.push import PushOutcome, PushStatus, push
 from runner.gate.range import changes_of_range
 from runner.gate.refs import branch_refusal
 from runner.model.errors import ErrorCode, ToolError
+from tests.support.gate import Gate
 from tests.support.repos import R0, build_r0, git
-from tests.unit.gate.conftest import Gate
 
 Clone = Callable[[Fetched], Path]
 

@@ -8,8 +8,8 @@ import pytest
 from runner.gate.fetch import Fetched
 from runner.gate.range import OutgoingCommit, changes_of_range
 from runner.model.errors import ErrorCode, ToolError
+from tests.support.gate import Gate
 from tests.support.repos import Commit, bare_repository, git, raw_commit
-from tests.unit.gate.conftest import Gate
 
 Clone = Callable[[Fetched], Path]
 Files = dict[str, str | None]

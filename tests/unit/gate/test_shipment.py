@@ -7,8 +7,8 @@ import pytest
 from runner.gate.fetch import Fetched
 from runner.gate.shipment import Part, shipment
 from runner.model.errors import RepositoryUnavailable
+from tests.support.gate import Gate
 from tests.support.repos import Commit, bare_repository, git
-from tests.unit.gate.conftest import Gate
 
 
 def kinds(gate: Gate, fetched: Fetched, where: Path) -> list[str]:

@@ -1,0 +1,82 @@
+"""The gate over one test's own folders: fixtures that unit and integration tests of the gate share."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from runner.gate.address import Address, resolve_address
+from runner.gate.delivery import collect_step, delivery_steps
+from runner.gate.fetch import Fetched, fetch
+from runner.gate.host_git import HostGit
+from runner.gate.outgoing import Quarantine, receive
+from runner.gate.remote_now import remote_now
+from runner.gate.shipment import shipment
+from tests.support.repos import git, git_environment
+
+
+def address_of(path: Path | str) -> Address:
+    return resolve_address(str(path), cwd=PurePosixPath("/"))
+
+
+@dataclass
+class Gate:
+    """The gate over folders of one test."""
+
+    git: HostGit
+    mirrors: Path
+    scratch: Path
+
+    def fetch(self, where: Path | str, ref: str | None = None) -> Fetched:
+        return fetch(self.git, address_of(where), ref, self.mirrors)
+
+    def take(self, fetched: Fetched, clone: Path, commit: str | None = None, max_bytes: int = 1 << 20) -> Quarantine:
+        """What the workspace at `clone` would send for `commit`, received."""
+        commit = commit or git(clone, "rev-parse", "HEAD")
+        step = collect_step(fetched, commit, outbox=str(clone / ".git"))
+        packed = subprocess.run(
+            step.argv, input=step.stdin, env=git_environment(clone), capture_output=True, check=True
+        )
+        now = remote_now(self.git, fetched)
+        return receive(self.git, fetched, [packed.stdout], commit, now=now, max_bytes=max_bytes, scratch=self.scratch)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Gate:
+    return Gate(HostGit(tmp_path / "state"), tmp_path / "mirrors", tmp_path / "scratch")
+
+
+@pytest.fixture
+def clone_of(gate: Gate, tmp_path: Path) -> Callable[[Fetched], Path]:
+    """A workspace as the delivery plan makes it, carried out here instead of in a sandbox."""
+
+    def make(fetched: Fetched) -> Path:
+        workspace = tmp_path / "workspace"
+        workspace.mkdir()
+        with shipment(gate.git, fetched) as shipped:
+            steps = delivery_steps(
+                fetched,
+                shipped.name,
+                outbox=str(tmp_path / "outbox.git"),
+                name="runner",
+                email="runner@localhost",
+                workspace_objects=str(workspace / ".git" / "objects"),
+            )
+            for step in steps:
+                stdin = step.stdin if step.takes is None else b"".join(shipped.chunks(step.takes))
+                done = subprocess.run(
+                    step.argv,
+                    cwd=workspace,
+                    input=stdin,
+                    env=git_environment(tmp_path),
+                    capture_output=True,
+                    check=False,
+                )
+                assert (done.returncode, done.stdout) == (0, b""), (step, done.stderr)
+        return workspace
+
+    return make
