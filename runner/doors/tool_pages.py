@@ -10,7 +10,7 @@ import typer
 
 from runner.doors import render
 from runner.tools.base import Effect, Retry, Tool
-from runner.tools.registry import TOOLS
+from runner.tools.registry import ANY_CALL, TOOLS
 
 __all__ = ["ToolFormat", "markdown_page", "tool_schemas", "tools_command"]
 
@@ -69,6 +69,8 @@ def _plain(tool: Tool) -> dict[str, Any]:
     return {
         "name": tool.name,
         "description": tool.description,
+        "result": tool.result,
+        "errors": [str(code) for code in tool.errors],
         "effect": str(tool.effect),
         "retry": str(tool.retry),
         "arguments": _schema(tool),
@@ -109,9 +111,15 @@ _SHAPES = {
 
 def markdown_page() -> str:
     """The reference page docs/tools.md, which a test keeps fresh."""
-    parts = ["# Tools\n\nMade by `runner tools --format markdown` from the registry; don't edit it by hand.\n"]
+    anywhere = ", ".join(f"`{code}`" for code in ANY_CALL)
+    parts = [
+        "# Tools\n\nMade by `runner tools --format markdown` from the registry; don't edit it by hand.\n\n"
+        'A call answers `{"ok": true, "result": …}` or `{"ok": false, "error": {"code", "message", "details"}}`. '
+        f"Beside its own, any call may have the codes {anywhere}.\n"
+    ]
     for tool in TOOLS.values():
         parts.append(f"\n## `{tool.name}`\n\n{tool.description}\n\nEffect: {tool.effect}. Retry: {tool.retry_note}.\n")
+        parts.append(f"\nResult: {tool.result}.\n\nErrors: {', '.join(f'`{code}`' for code in tool.errors)}.\n")
         properties = _schema(tool).get("properties", {})
         if properties:
             parts.append("\n| field | required | what |\n|---|---|---|\n")

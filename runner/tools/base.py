@@ -44,6 +44,7 @@ class Tool:
     """One entry of the registry.
 
     `first_check` raises the contract's own codes (such as `argv_required`) that win over `invalid_arguments`.
+    `result` says what a successful call answers; `errors` are its own codes, beside those that any call may have.
     `ground` names what a reading call covers, for the exploration budget; None for tools that don't explore.
     """
 
@@ -53,6 +54,8 @@ class Tool:
     effect: Effect
     retry: Retry
     retry_note: str
+    result: str
+    errors: tuple[ErrorCode, ...]
     act: Callable[[ToolWorkspace, Any], Any]
     first_check: Callable[[Mapping[str, Any]], None] | None = None
     ground: Callable[[Any], Ground] | None = None

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
 
@@ -30,5 +31,13 @@ TOOL = Tool(
     effect=Effect.WRITE,
     retry=Retry.NOT_RETRY_SAFE,
     retry_note="not retry-safe (a repeat fails delete_file_missing; the file stays deleted)",
+    result='`{"ok": true}`',
+    errors=(
+        ErrorCode.WORKSPACE_WRITE_NOT_ALLOWED,
+        ErrorCode.WORKSPACE_APPEND_ONLY,
+        ErrorCode.DELETE_FILE_MISSING,
+        ErrorCode.DELETE_FILE_IS_DIRECTORY,
+        ErrorCode.PERMISSION_DENIED,
+    ),
     act=_act,
 )

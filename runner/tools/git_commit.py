@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Tool, encode_text
 from runner.tools.workspace import ToolWorkspace
 
@@ -34,5 +35,11 @@ TOOL = Tool(
     effect=Effect.WRITE,
     retry=Retry.NOT_RETRY_SAFE,
     retry_note="not retry-safe (a repeat makes another commit, even an empty one)",
+    result='`{"commit": sha, "files": [path]}`',
+    errors=(
+        ErrorCode.WORKSPACE_COMMIT_NOT_ALLOWED,
+        ErrorCode.WORKSPACE_APPEND_ONLY,
+        ErrorCode.GIT_COMMIT_FAILED,
+    ),
     act=_act,
 )

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
 
@@ -34,5 +35,13 @@ TOOL = Tool(
     effect=Effect.WRITE,
     retry=Retry.IDEMPOTENT,
     retry_note="idempotent (nothing new: nothing changes, pushed=false)",
+    result='`{"branch", "commit", "pushed"}`',
+    errors=(
+        ErrorCode.DEFAULT_BRANCH_REFUSED,
+        ErrorCode.PUSH_CREDENTIAL_MISSING,
+        ErrorCode.PUSH_POLICY_VIOLATION,
+        ErrorCode.WORKSPACE_APPEND_ONLY,
+        ErrorCode.GIT_PUSH_FAILED,
+    ),
     act=_act,
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.model.errors import ErrorCode
 from runner.policy.budget import Ground
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
@@ -38,6 +39,16 @@ TOOL = Tool(
     effect=Effect.READ,
     retry=Retry.SAFE,
     retry_note="safe",
+    result='`{"entries": [{"name", "kind", "size"}], "truncated"}`',
+    errors=(
+        ErrorCode.EXPLORATION_BUDGET_EXCEEDED,
+        ErrorCode.LIST_DIR_MISSING,
+        ErrorCode.LIST_DIR_NOT_A_DIRECTORY,
+        ErrorCode.PATH_OUTSIDE_WORKSPACE,
+        ErrorCode.PATH_INVALID,
+        ErrorCode.LINK_LOOP,
+        ErrorCode.PERMISSION_DENIED,
+    ),
     act=_act,
     ground=lambda a: Ground.of_folder(normpath(a.path)),
 )

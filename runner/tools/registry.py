@@ -5,6 +5,7 @@ Adding a tool is one module and one line here.
 
 from __future__ import annotations
 
+from runner.model.errors import ErrorCode
 from runner.tools import (
     delete_file,
     edit,
@@ -19,7 +20,7 @@ from runner.tools import (
 )
 from runner.tools.base import Tool
 
-__all__ = ["TOOLS"]
+__all__ = ["ANY_CALL", "TOOLS"]
 
 _ALL: tuple[Tool, ...] = (
     read_file.TOOL,
@@ -33,5 +34,14 @@ _ALL: tuple[Tool, ...] = (
     git_push.TOOL,
     git.TOOL,
 )
+
+ANY_CALL = (
+    ErrorCode.INVALID_ARGUMENTS,
+    ErrorCode.UNKNOWN_TOOL,
+    ErrorCode.TOOL_NOT_DECLARED,
+    ErrorCode.RUN_ENDED,
+    ErrorCode.RUN_LIMIT_EXCEEDED,
+)
+"""Codes that any call may answer with."""
 
 TOOLS: dict[str, Tool] = {tool.name: tool for tool in _ALL}

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.model.errors import ErrorCode
 from runner.policy.argv import validate_argv
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
@@ -42,6 +43,18 @@ TOOL = Tool(
     effect=Effect.WRITE,
     retry=Retry.NOT_RETRY_SAFE,
     retry_note="not retry-safe",
+    result=(
+        '`{"code", "stdout", "stderr", "truncated", "timed_out", "timeout_secs", "duration_ms", "killed_by", '
+        '"outside_writes", "reverted", "not_reverted"}`; `code` is null only when the time limit ended it'
+    ),
+    errors=(
+        ErrorCode.ARGV_REQUIRED,
+        ErrorCode.BIN_NOT_ALLOWLISTED,
+        ErrorCode.GIT_PUSH_VIA_RUN_COMMAND,
+        ErrorCode.GIT_HOOKS_SKIP_REFUSED,
+        ErrorCode.DIRECT_TYPECHECK_REFUSED,
+        ErrorCode.SCRATCH_EXECUTION_REFUSED,
+    ),
     act=_act,
     first_check=_first_check,
 )

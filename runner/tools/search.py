@@ -67,6 +67,13 @@ TOOL = Tool(
     effect=Effect.READ,
     retry=Retry.SAFE,
     retry_note="safe",
+    result='`{"matches": [{"path", "line", "text"}], "truncated"}`',
+    errors=(
+        ErrorCode.SEARCH_PATTERN_REQUIRED,
+        ErrorCode.EXPLORATION_BUDGET_EXCEEDED,
+        ErrorCode.SEARCH_PATTERN_INVALID,
+        ErrorCode.SEARCH_TIMED_OUT,
+    ),
     act=_act,
     first_check=_first_check,
     ground=lambda a: Ground.of_search(a.model_dump()),

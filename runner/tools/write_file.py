@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Tool, encode_text
 from runner.tools.workspace import ToolWorkspace
 
@@ -34,5 +35,16 @@ TOOL = Tool(
     effect=Effect.WRITE,
     retry=Retry.IDEMPOTENT,
     retry_note="idempotent",
+    result='`{"ok": true}`',
+    errors=(
+        ErrorCode.WORKSPACE_WRITE_NOT_ALLOWED,
+        ErrorCode.WORKSPACE_APPEND_ONLY,
+        ErrorCode.WRITE_IS_DIRECTORY,
+        ErrorCode.WRITE_PARENT_NOT_A_DIRECTORY,
+        ErrorCode.NOT_A_REGULAR_FILE,
+        ErrorCode.FILE_TOO_LARGE,
+        ErrorCode.PERMISSION_DENIED,
+        ErrorCode.RUN_LIMIT_EXCEEDED,
+    ),
     act=_act,
 )

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from runner.doors.tool_pages import ToolFormat, markdown_page, tool_schemas
+from runner.model.errors import ErrorCode
 from runner.tools.base import Effect, Retry
-from runner.tools.registry import TOOLS
+from runner.tools.registry import ANY_CALL, TOOLS
 
 CONTRACT: dict[str, tuple[set[str], set[str], Effect, Retry]] = {
     "workspace.read_file": ({"path"}, {"startLine", "limit"}, Effect.READ, Retry.SAFE),
@@ -85,7 +86,7 @@ def test_names_are_of_the_form_that_apis_take_and_stay_apart(form: ToolFormat) -
 def test_the_forms_have_just_the_keys_that_they_are_known_for() -> None:
     keys = {form: set(tool_schemas(form)[0]) for form in FORMS}
     assert keys == {
-        ToolFormat.JSON: {"name", "description", "effect", "retry", "arguments"},
+        ToolFormat.JSON: {"name", "description", "result", "errors", "effect", "retry", "arguments"},
         ToolFormat.OPENAI: {"type", "function"},
         ToolFormat.ANTHROPIC: {"name", "description", "input_schema"},
         ToolFormat.MCP: {"name", "description", "inputSchema", "annotations"},
@@ -116,3 +117,8 @@ def test_the_reference_page_has_every_tool_and_every_field() -> None:
         section = page.partition(f"## `{name}`")[2].partition("\n## ")[0]
         assert tool.description in section and tool.retry_note in section
         assert all(f"| `{field}` |" in section for field in tool.arguments.model_fields)
+
+
+def test_every_code_of_the_contract_is_named_by_a_tool() -> None:
+    named = {code for tool in TOOLS.values() for code in tool.errors} | set(ANY_CALL)
+    assert set(ErrorCode) - named == {ErrorCode.ENGINE_UNAVAILABLE}  # what keeps a run from starting
