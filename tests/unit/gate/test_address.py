@@ -22,7 +22,7 @@ def resolved(repo: str, *bindings: CodeHost) -> Address:
     ("repo", "url", "host"),
     [
         ("/srv/a.git", "file:///srv/a.git", LOCAL_HOST),
-        ("work/a", "file:///home/ada/work/a", LOCAL_HOST),
+        ("code/a", "file:///home/ada/code/a", LOCAL_HOST),
         ("./a", "file:///home/ada/a", LOCAL_HOST),
         (".", "file:///home/ada", LOCAL_HOST),
         ("./-x", "file:///home/ada/-x", LOCAL_HOST),
