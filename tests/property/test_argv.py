@@ -28,8 +28,8 @@ ALIASES = {
     "loop": "loop2",
     "loop2": "loop",
 }
-DIFFERENTIAL_EXAMPLES = int(os.environ.get("RUNNER_DIFFERENTIAL_EXAMPLES", "400"))
-"""Generated argvs that real git is asked about. `make test` asks about 10,000, the unit tier about as many as fit in it."""
+EXAMPLES = int(os.environ.get("RUNNER_DIFFERENTIAL_EXAMPLES", "400"))
+"""Generated argvs that real git is asked about: 10,000 by `make test`, as many as fit in the unit tier otherwise."""
 
 PUSH = ErrorCode.GIT_PUSH_VIA_RUN_COMMAND
 HOOKS = ErrorCode.GIT_HOOKS_SKIP_REFUSED
@@ -158,9 +158,7 @@ def _real_verb(trace: str) -> str | None:
     return found[0] if found else None
 
 
-@settings(
-    max_examples=DIFFERENTIAL_EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(options=_SOME_GLOBALS, verb=_VERB, after=_AFTER)
 def test_a_push_is_seen_exactly_where_git_would_push(
     repository: Path, options: list[tuple[str, ...]], verb: str, after: list[str]
