@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ REPORT_VERSION = 1
 OUTPUTS = ("report.json", "audit.jsonl", "changes.patch")
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
+_PATCH_SECONDS = 30.0
 
 
 def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]:
@@ -72,7 +74,9 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
     Raises:
         SandboxLost: when the workspace is gone.
     """
-    git = prepared.git
+    # The run's own time may be used up, which is when the patch matters most: it has a few seconds of its own.
+    give_up = prepared.host.monotonic() + _PATCH_SECONDS
+    git = replace(prepared.git, remaining=lambda: max(0.1, give_up - prepared.host.monotonic()))
     tree = _present_tree(git)
     patch = _PatchFile(folder / "changes.patch")
     try:

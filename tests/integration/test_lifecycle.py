@@ -16,7 +16,7 @@ from runner.engine.docker_spec import LABEL_CONTROLLER
 from tests.support.cases import P0, node, sh
 from tests.support.cli import call, run_cli, run_runner
 from tests.support.live import LiveRun
-from tests.support.repos import R0, build_r0, git, tree_digest
+from tests.support.repos import R0, build_r0, executable, git, tree_digest
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
@@ -146,6 +146,22 @@ def test_the_run_limit_cuts_a_command_and_refuses_what_follows(r0: R0, tmp_path:
     assert ran.answers[0]["result"]["stdout"] == "up\n"
     assert ran.answers[1]["error"]["code"] == "run_limit_exceeded"
     assert ran.exit_code == 5
+
+
+def test_the_run_limit_also_cuts_a_commit_whose_hook_does_not_end(tmp_path: Path) -> None:
+    slow = build_r0(tmp_path / "slow", extra={".githooks/pre-commit": executable("#!/bin/sh\nsleep 300\n")})
+    policy = {**P0, "limits": {"runSeconds": 8, "commandSeconds": 200, "memoryMiB": 256, "workspaceMiB": 64}}
+    calls = [
+        call("edit", path="src/app.mjs", oldString="1", newString="2"),
+        call("git_commit", message="x"),
+        call("read_file", path="README.md"),
+    ]
+    ran = run_runner(slow.remote, policy, calls, tmp_path, ref="agent/x1")
+    assert ran.answers[1]["error"]["code"] == "git_commit_failed", ran.answers[1]
+    assert ran.answers[1]["duration_ms"] < 60_000, ran.answers[1]
+    assert ran.answers[2]["error"]["code"] == "run_limit_exceeded", ran.answers[2]
+    assert ran.exit_code == 5
+    assert ran.report["changes"]["files"] == ["src/app.mjs"]
 
 
 def test_memory_beyond_the_limit_is_named_and_the_next_call_works(r0: R0, tmp_path: Path) -> None:
