@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runner.controller.host import Host
+from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.engine.docker_engine import DockerEngine
+from runner.model.errors import UsageError
 from runner.settings import Settings
 
 __all__ = ["compose"]
@@ -20,7 +21,7 @@ def compose(settings: Settings) -> Iterator[Host]:
 
     Raises:
         EngineUnavailable: when the engine's address cannot be used.
-        UsageError: when the state folder cannot be used.
+        UsageError: when the state folder cannot be used, or the settings name no place for the gate.
     """
     state = StateFolder(settings.state_dir)
     engine = DockerEngine(settings.docker)
@@ -29,6 +30,9 @@ def compose(settings: Settings) -> Iterator[Host]:
             engine=engine,
             state=state,
             image=settings.image,
+            gate=_gate_mode(settings.gate),
+            gate_image=settings.gate_image,
+            ssh_known_hosts=settings.ssh_known_hosts,
             ca_file=settings.ca_file,
             npm_registry=settings.npm_registry,
             secrets=settings.secrets,
@@ -37,3 +41,11 @@ def compose(settings: Settings) -> Iterator[Host]:
         )
     finally:
         engine.close()
+
+
+def _gate_mode(said: str) -> GateMode:
+    try:
+        return GateMode(said)
+    except ValueError:
+        hint = "Say `container`, which is the default, or `host`."
+        raise UsageError(f"RUNNER_GATE is {said!r}", hint=hint) from None

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["DEFAULT_IMAGE", "Settings"]
+__all__ = ["DEFAULT_GATE_IMAGE", "DEFAULT_IMAGE", "Settings"]
 
 DEFAULT_IMAGE = "runner-workspace:dev"
+DEFAULT_GATE_IMAGE = "runner-gate:dev"
 _SYSTEM_CA = Path("/etc/ssl/certs/ca-certificates.crt")
 _DOCKER_KEYS = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 
@@ -24,6 +25,9 @@ class Settings:
 
     state_dir: Path
     image: str = DEFAULT_IMAGE
+    gate_image: str = DEFAULT_GATE_IMAGE
+    gate: str = "container"  # or `host`: where the gate's git runs
+    ssh_known_hosts: Path | None = None  # the keys of the code hosts that are spoken to over ssh
     ca_file: Path | None = None  # the host's trust store, handed into workspaces that get a network
     npm_registry: str | None = None  # overrides what the image's npm says its registry is
     docker: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +35,7 @@ class Settings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Settings from RUNNER_STATE_DIR, RUNNER_IMAGE, RUNNER_NPM_REGISTRY, SSL_CERT_FILE and DOCKER_*."""
+        """Settings from RUNNER_*, SSL_CERT_FILE and DOCKER_*; docs/OPERATIONS.md has the list."""
         env = os.environ if environment is None else environment
         home = Path(env.get("HOME") or "/")
         base = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
@@ -39,6 +43,9 @@ class Settings:
         return cls(
             state_dir=Path(env.get("RUNNER_STATE_DIR") or base / "runner"),
             image=env.get("RUNNER_IMAGE") or DEFAULT_IMAGE,
+            gate_image=env.get("RUNNER_GATE_IMAGE") or DEFAULT_GATE_IMAGE,
+            gate=env.get("RUNNER_GATE") or "container",
+            ssh_known_hosts=Path(env.get("RUNNER_SSH_KNOWN_HOSTS") or home / ".ssh" / "known_hosts"),
             ca_file=ca if ca.is_file() else None,
             npm_registry=env.get("RUNNER_NPM_REGISTRY") or None,
             docker={key: env[key] for key in _DOCKER_KEYS if env.get(key)},

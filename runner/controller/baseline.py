@@ -9,7 +9,7 @@ from runner.controller.guest_git import GuestGit
 from runner.controller.originals import Originals, take_originals
 from runner.engine.contract import FileRefused, Sandbox, Scan
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import HostGit
+from runner.gate.git import Git
 from runner.model.errors import RunLimitReached
 from runner.model.tree import EntryKind, ScanEntry
 from runner.policy.changes import BaseTree
@@ -45,7 +45,7 @@ class Baseline:
 
 
 def take_baseline(
-    sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetched, rules: WriteRules, *, revert: bool = False
+    sandbox: Sandbox, git: GuestGit, gate: Git, fetched: Fetched, rules: WriteRules, *, revert: bool = False
 ) -> Baseline:
     """The workspace as it stands now; with `revert`, so that it can be put back.
 
@@ -90,7 +90,7 @@ def whole_scan(sandbox: Sandbox, hint: str = "Make fewer files, or lower limits.
     return scan
 
 
-def _base_blobs(gate: HostGit, fetched: Fetched) -> dict[str, str]:
+def _base_blobs(gate: Git, fetched: Fetched) -> dict[str, str]:
     """Path to blob of the base commit, from the host's own mirror."""
     listing = gate.output(
         ["ls-tree", "-r", "-z", "--full-tree", fetched.base],

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine
 
-__all__ = ["Host"]
+__all__ = ["GateMode", "Host"]
+
+
+class GateMode(StrEnum):
+    """Where the gate's git runs: on the host only where the operator says so, for an engine on another machine."""
+
+    CONTAINER = "container"
+    HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +31,9 @@ class Host:
     engine: Engine
     state: StateFolder
     image: str
+    gate: GateMode
+    gate_image: str
+    ssh_known_hosts: Path | None
     ca_file: Path | None
     npm_registry: str | None
     secrets: Mapping[str, str]

@@ -22,10 +22,10 @@ from runner.egress.values import EgressEvent
 from runner.engine.contract import Sandbox, SpawnRequest
 from runner.model.errors import PostureFailed, RepositoryUnavailable
 
-__all__ = ["CA_PATH", "deliver_ca", "host_of_registry", "network", "prove_cut"]
+__all__ = ["CA_PATH", "RELAY", "deliver_ca", "host_of_registry", "network", "prove_cut"]
 
 CA_PATH = "/home/agent/.runner-ca.pem"
-_RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
+RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
 _MAX_CA_BYTES = 4 * 1024 * 1024
 # The relay ends when it sees its stream end, which takes a moment; after five seconds the proof has failed.
 _PROBE = f"""
@@ -66,7 +66,7 @@ def network(
     def record(event: EgressEvent) -> None:
         audit.append("egress", {"phase": phase, **asdict(event)})
 
-    stream = sandbox.open_stream(_RELAY, user="relay")
+    stream = sandbox.open_stream(RELAY, user="relay")
     judge = AddressJudge(is_own_address)
     with EgressProxy(stream, rules=rules, judge=judge, resolver=resolve, dialer=begin_connect, audit=record) as proxy:
         yield proxy_environment(proxy.start())

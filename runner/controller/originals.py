@@ -20,7 +20,7 @@ from functools import partial
 from runner.controller.guest_git import GuestGit
 from runner.engine.contract import FileRefused, Sandbox
 from runner.gate.fetch import Fetched, mirror_broken
-from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.git import Git, GitFailed
 from runner.model.tree import EntryKind, ScanEntry
 from runner.policy.writes import WriteRules, within_write_globs
 
@@ -87,7 +87,7 @@ class Originals:
 
 
 def take_originals(
-    sandbox: Sandbox, git: GuestGit, gate: HostGit, fetched: Fetched, rules: WriteRules, entries: Sequence[ScanEntry]
+    sandbox: Sandbox, git: GuestGit, gate: Git, fetched: Fetched, rules: WriteRules, entries: Sequence[ScanEntry]
 ) -> Originals:
     """What stands now, `entries` being a whole scan of it."""
     by_path = {entry.path: entry for entry in entries}
@@ -107,7 +107,7 @@ def _stands(entry: ScanEntry | None, original: Original) -> bool:
     return entry is not None and (entry.kind, entry.size) == (original.kind, original.size)
 
 
-def _base(gate: HostGit, fetched: Fetched) -> dict[str, Original]:
+def _base(gate: Git, fetched: Fetched) -> dict[str, Original]:
     """The files and links of the base commit."""
     try:
         listing = gate.output(
@@ -150,7 +150,7 @@ def _copies(sandbox: Sandbox, rules: WriteRules, entries: Iterator[ScanEntry]) -
     return copies
 
 
-def _blobs(gate: HostGit, fetched: Fetched, names: Sequence[str]) -> Iterator[bytes]:
+def _blobs(gate: Git, fetched: Fetched, names: Sequence[str]) -> Iterator[bytes]:
     """The blobs' content, from the host's mirror."""
     if not names:
         return

@@ -10,13 +10,12 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.engine.contract import GuestPosture, HostPosture, SandboxLimits
+from runner.engine.contract import GuestPosture, HostPosture, Mount, SandboxLimits
 from runner.model.errors import PostureFailed
 
-__all__ = ["Check", "prove", "require"]
+__all__ = ["Cage", "Check", "prove", "require"]
 
 _MIB = 1024 * 1024
-_AGENT = 1000
 # The run's own tmpfs mounts, and the kernel's API mounts that every container has and that root owns.
 _OWN_MOUNTS = frozenset({"/workspace", "/home/agent", "/tmp"})  # noqa: S108 - inside the container
 _API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc", "/sys/fs/cgroup"})  # noqa: S108 - the same
@@ -32,11 +31,25 @@ class Check:
     active: bool
 
 
-def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPosture) -> tuple[Check, ...]:
+@dataclass(frozen=True, slots=True)
+class Cage:
+    """What a container may have beyond a workspace's: whom its programs run as, and what of the host is mounted."""
+
+    user: str = "1000:1000"
+    mounts: tuple[Mount, ...] = ()
+
+
+_WORKSPACE = Cage()
+
+
+def prove(
+    limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPosture, cage: Cage = _WORKSPACE
+) -> tuple[Check, ...]:
     """One check for each control, in the order of the report."""
     memory = (limits.memory_mib + limits.workspace_mib) * _MIB
     # Below /proc the engine mounts /dev/null over what must not be read; such a mask is no place to write to.
-    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS
+    given = {mount.target for mount in cage.mounts if mount.writable}
+    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS - given
     stray = sorted(mount for mount in others if not mount.startswith("/proc/"))
     checks: Sequence[tuple[str, object, object]] = (
         ("not privileged", False, host.privileged),
@@ -45,10 +58,10 @@ def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPo
         ("capability bounding set", 0, guest.bounding_capabilities),
         ("no-new-privileges", True, host.no_new_privileges and guest.no_new_privileges),
         ("seccomp filter", (2, False), (guest.seccomp_mode, host.seccomp_unconfined)),
-        ("non-root user", (_AGENT, _AGENT), (guest.uid, guest.gid)),
+        (_user_control(cage), cage.user, f"{guest.uid}:{guest.gid}"),
         ("main process not root", False, _is_root(host.user)),
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),
-        ("no host mounts", (), host.binds),
+        (_mount_control(cage), sorted(mount.said for mount in cage.mounts), sorted(host.binds)),
         ("no other writable mounts", [], stray),
         ("no engine socket", False, guest.engine_socket_visible),
         ("no network interface", ("lo",), guest.interfaces),
@@ -67,6 +80,14 @@ def prove(limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPo
         ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
     )
     return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in checks)
+
+
+def _user_control(cage: Cage) -> str:
+    return "user" if cage.mounts else "non-root user"
+
+
+def _mount_control(cage: Cage) -> str:
+    return "host mounts" if cage.mounts else "no host mounts"
 
 
 def _said(value: object) -> str:

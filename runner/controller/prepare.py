@@ -13,6 +13,7 @@ from runner.controller import posture
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.environment import OFFLINE, command_environment
+from runner.controller.gate_rooms import transfer_git
 from runner.controller.guest_git import GuestGit
 from runner.controller.hooks_note import active_hooks, note_on_missing_hooks
 from runner.controller.host import Host
@@ -27,7 +28,7 @@ from runner.controller.workspace import GuardedWorkspace, Guards
 from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address, CodeHost, resolve_address
 from runner.gate.fetch import Fetched, FetchLimits, fetch
-from runner.gate.host_git import HostGit
+from runner.gate.git import Git
 from runner.policy.basis import OnDecision
 from runner.policy.document import Policy
 from runner.policy.writes import WriteRules
@@ -75,6 +76,11 @@ class Prepared:
         return max(0.1, self.deadline - self.host.monotonic())
 
     @property
+    def deadline_unix(self) -> int:
+        """The label's deadline of what is started now: after it, a sweep may take it away."""
+        return int(self.host.unix()) + self.policy.limits.run_seconds + CLEAN_UP_SECONDS
+
+    @property
     def policy(self) -> Policy:
         """The run's policy."""
         return self.request.policy.policy
@@ -97,8 +103,14 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     policy = run.policy
     image = run.host.engine.image(policy.image or run.host.image)
     run.facts["image"] = {"reference": image.reference, "id": image.id}
-    gate = HostGit(run.host.state.path / "gate", ca_file=_ca_file(run))
-    address, fetched = _fetch(run, gate)
+    address = run.address
+    if address is None:
+        raise AssertionError("a run with a workspace has an address")
+    run.watch.start("gate")
+    run.progress("starting the gate")
+    pushes = binding_for(policy.bindings, address) is not None
+    gate = transfer_git(run, address, _ca_file(run), pushes=pushes)
+    fetched = _fetch(run, gate, address)
     _start(run, image)
     base_environment = command_environment(policy.env)
     certificates: dict[str, str] = {}
@@ -165,10 +177,7 @@ def address_of(request: RunRequest) -> Address:
     return resolve_address(request.repository, cwd=PurePosixPath(Path.cwd()), bindings=hosts)
 
 
-def _fetch(run: Prepared, gate: HostGit) -> tuple[Address, Fetched]:
-    address = run.address
-    if address is None:
-        raise AssertionError("a run with a workspace has an address")
+def _fetch(run: Prepared, gate: Git, address: Address) -> Fetched:
     run.watch.start("fetch")
     run.audit.append("repository.fetch", {"address": address.url, "ref": run.request.ref})
     fetched = fetch(
@@ -187,7 +196,7 @@ def _fetch(run: Prepared, gate: HostGit) -> tuple[Address, Fetched]:
         "default_branch": fetched.default_branch,
     }
     run.audit.append("repository.fetched", run.facts["repository"])
-    return address, fetched
+    return fetched
 
 
 def _start(run: Prepared, image: ImageInfo) -> None:
@@ -208,7 +217,7 @@ def _start(run: Prepared, image: ImageInfo) -> None:
         controller_id=run.host.state.controller_id,
         image=image.id,  # the id that was looked at, so that a tag moved meanwhile changes nothing
         limits=bounds,
-        deadline_unix=int(run.host.unix()) + limits.run_seconds + CLEAN_UP_SECONDS,
+        deadline_unix=run.deadline_unix,
         runtime=run.policy.runtime,
     )
     run.watch.start("start")

@@ -15,9 +15,11 @@ Steps 1 and 3 are answered by the untrusted side; 2, 4 and 5 are the boundary an
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from runner.controller.bindings import binding_for, credential_of
+from runner.controller.gate_rooms import judging_git, quarantine_folder
 from runner.controller.guest_git import GuestGit
 from runner.controller.outgoing_pack import OutgoingPack, push_failed, words
 from runner.controller.set_up import OUTBOX
@@ -26,7 +28,7 @@ from runner.gate.address import Address
 from runner.gate.credentials import CredentialSource
 from runner.gate.delivery import outbox_steps
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.git import Git, GitFailed
 from runner.gate.outgoing import Quarantine, receive
 from runner.gate.push import PushStatus, push
 from runner.gate.range import Known, Side, changes_of_range, trees_of_known
@@ -53,7 +55,7 @@ _STEP_OUTPUT_BYTES = 65536  # what the making of the outbox may say when it fail
 class PushDoor:
     """The pushes of one run."""
 
-    def __init__(self, run: Prepared, gate: HostGit, fetched: Fetched, address: Address, rules: WriteRules) -> None:
+    def __init__(self, run: Prepared, gate: Git, fetched: Fetched, address: Address, rules: WriteRules) -> None:
         self._run = run
         self._gate = gate
         self._fetched = fetched
@@ -77,8 +79,10 @@ class PushDoor:
         self._run.audit.append("push.asked", {"branch": branch, "commit": commit})
         now = remote_now(self._gate, self._fetched, credential=credential)
         self._to_outbox(git, branch, commit, now.get(HEADS + branch))  # 3
-        with self._quarantine(commit, now) as quarantine:  # 4
-            self._judge(quarantine)
+        with ExitStack() as stack:
+            with judging_git(self._run, self._gate, self._fetched.mirror) as judge:  # 4
+                quarantine = stack.enter_context(self._quarantine(judge, commit, now))
+                self._judge(quarantine)
             outcome = self._leave(quarantine, branch, credential)  # 5
         return PushedBranch(branch, commit, outcome)
 
@@ -125,12 +129,12 @@ class PushDoor:
         if result.exit != 0:
             raise push_failed(words(result), "Mend what it says and push again; nothing left the workspace.")
 
-    def _quarantine(self, commit: str, now: Mapping[str, str]) -> Quarantine:
+    def _quarantine(self, judge: Git, commit: str, now: Mapping[str, str]) -> Quarantine:
         maximum = self._run.policy.push.max_mib * _MIB
-        scratch = self._run.record.folder / "quarantine"
+        scratch = quarantine_folder(self._run)
         with OutgoingPack(self._run, self._fetched, commit) as pack:
             chunks = pack.chunks()
-            return receive(self._gate, self._fetched, chunks, commit, now=now, max_bytes=maximum, scratch=scratch)
+            return receive(judge, self._fetched, chunks, commit, now=now, max_bytes=maximum, scratch=scratch)
 
     def _judge(self, quarantine: Quarantine) -> None:
         rules = self._run.policy.push

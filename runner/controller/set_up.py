@@ -15,7 +15,7 @@ from runner.controller.tree_view import SandboxTree
 from runner.engine.contract import SpawnRequest, SpawnResult
 from runner.gate.delivery import DeliveryStep, delivery_steps
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import HostGit
+from runner.gate.git import Git
 from runner.gate.shipment import shipment
 from runner.model.errors import RepositoryUnavailable, ToolError
 from runner.model.tree import EntryKind
@@ -41,7 +41,7 @@ _CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache")
 _MAX_TASK_FILES = 200  # of mise; each is read
 
 
-def make_clone(run: Prepared, gate: HostGit, fetched: Fetched) -> None:
+def make_clone(run: Prepared, gate: Git, fetched: Fetched) -> None:
     """The workspace is a clone of what was fetched.
 
     Raises:

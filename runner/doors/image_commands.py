@@ -12,6 +12,7 @@ import typer
 from runner.doors import render
 from runner.engine.docker_images import LABEL_BASE, LABEL_INPUTS, LABEL_VERSIONS, DockerImages
 from runner.engine.image_promises import check_promises
+from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
 from runner.model.errors import ExitCode
 from runner.settings import Settings
 
@@ -27,12 +28,13 @@ def build(
     ca: Annotated[Path | None, typer.Option(help="PEM file of an authority that the image shall trust.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Build everything anew, the base included.")] = False,
 ) -> None:
-    """Build the workspace image; nothing happens when it is up to date.
+    """Build the workspace's and the gate's image; nothing happens when they are up to date.
 
     Example: runner image build
     """
-    with _images() as images:
-        images.build(ca=ca, force=force, progress=render.progress)
+    for kind in (WORKSPACE, GATE):
+        with _images(kind) as images:
+            images.build(ca=ca, force=force, progress=render.progress)
 
 
 @image_app.command("ls")
@@ -99,9 +101,10 @@ def rm() -> None:
 
 
 @contextmanager
-def _images() -> Iterator[DockerImages]:
+def _images(kind: ImageKind = WORKSPACE) -> Iterator[DockerImages]:
     settings = Settings.from_environment()
-    images = DockerImages(settings.docker, reference=settings.image)
+    reference = settings.gate_image if kind is GATE else settings.image
+    images = DockerImages(settings.docker, kind=kind, reference=reference)
     try:
         yield images
     finally:

@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from runner.egress.values import IPAddress, Verdict
 from runner.model.errors import PolicyInvalid
 
-__all__ = ["AddressJudge", "Network", "decide_address"]
+__all__ = ["AddressJudge", "Network", "decide_address", "judge_code_host"]
 
 Network = IPv4Network | IPv6Network
 
@@ -100,6 +100,19 @@ class AddressJudge:
     def __call__(self, address: IPAddress) -> Verdict:
         """Whether the address may be dialled."""
         return decide_address(address, is_own=self._is_own, allow_private=self._allow_private)
+
+
+def judge_code_host(address: IPAddress) -> Verdict:
+    """Whether the gate may connect to this address for the code host that the operator named.
+
+    Private networks are where companies keep their code, and this host itself may serve it. What answers for a cloud,
+    and what is nobody's address, is refused: a name that leads there is a trap.
+    """
+    for each in _with_carried(address):
+        name = _network_name(each, _CLOSED)
+        if name not in (None, "loopback"):
+            return Verdict(False, f"egress.address.{name}", f"The name leads to a {name} address.")
+    return Verdict(True, "egress.address.codeHost")
 
 
 def _with_carried(address: IPAddress) -> Iterator[IPAddress]:

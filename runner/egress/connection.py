@@ -21,9 +21,9 @@ from enum import Enum
 
 from runner.egress.frames import WINDOW_BYTES, FrameKind, encode, encode_window
 from runner.egress.hello import HelloRefused, read_server_name
-from runner.egress.request import RequestRefused, read_request, requested_target, response
+from runner.egress.request import RequestRefused, read_pinned_request, read_request, requested_target, response
 from runner.egress.rules import EgressRules, decide_connect
-from runner.egress.values import AuditSink, Dialer, EgressEvent, EgressLimits, IPAddress, Judge, Verdict
+from runner.egress.values import AuditSink, Dialer, EgressEvent, EgressLimits, IPAddress, Judge, Pinned, Verdict
 from runner.model.errors import SandboxLost
 
 __all__ = ["Connection", "Services"]
@@ -31,6 +31,7 @@ __all__ = ["Connection", "Services"]
 _GRANT_BYTES = WINDOW_BYTES // 4  # credit goes back in lumps, not per write
 _CHUNK_BYTES = 32 * 1024
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_PINNED = Verdict(True, "egress.pinned")
 _NOT_ASKED = Verdict(False, "egress.request", "The connection ended before a request was read.")
 
 
@@ -55,6 +56,7 @@ class Services:
     send: Callable[[bytes], None]  # to the relay
     look_up: Callable[[int, str, int], None]
     audit: AuditSink
+    pinned: Pinned | None = None
     run_bytes: int = 0  # carried by all connections so far
 
 
@@ -75,6 +77,12 @@ class Connection:
         self._host, self._port, self._address = "", 0, ""
         self._verdict = _NOT_ASKED
         self._up = self._down = 0
+
+    def begin(self) -> None:
+        """The connection exists. One that is for a pinned target, and asks for nothing, is on its way there."""
+        pinned = self._services.pinned
+        if pinned is not None and not pinned.by_connect:
+            self._go(pinned.host, pinned.port, _PINNED)
 
     # --- from the relay
 
@@ -184,7 +192,14 @@ class Connection:
             self._send_up()
 
     def _read_request(self) -> None:
+        pinned = self._services.pinned
         try:
+            if pinned is not None:
+                size = read_pinned_request(self._buffer, pinned)
+                if size is not None:
+                    self._consume(size)
+                    self._go(pinned.host, pinned.port, _PINNED)
+                return
             request = read_request(self._buffer)
         except RequestRefused as refused:
             self._host = requested_target(self._buffer)
@@ -192,21 +207,31 @@ class Connection:
             return
         if request is None:
             return
-        self._host, self._port = request.host, request.port
-        self._verdict = decide_connect(self._services.rules, request.host, request.port)
-        if not self._verdict.allowed:
-            self._refuse(403, self._verdict)
+        verdict = decide_connect(self._services.rules, request.host, request.port)
+        if not verdict.allowed:
+            self._host, self._port = request.host, request.port
+            self._refuse(403, verdict)
             return
         self._consume(request.size)
+        self._go(request.host, request.port, verdict)
+
+    def _go(self, host: str, port: int, verdict: Verdict) -> None:
+        """On the way to an allowed target."""
+        self._host, self._port, self._verdict = host, port, verdict
         self._phase = _Phase.RESOLVE
-        self._services.look_up(self.number, request.host, request.port)
+        self._services.look_up(self.number, host, port)
 
     def _finish_dial(self) -> None:
         if self.remote is None or self.remote.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
             self._refuse_dial()
             return
+        if self._services.pinned is None or self._services.pinned.by_connect:
+            self._send_down(_ESTABLISHED)
+        if self._services.pinned is not None:
+            self._phase = _Phase.TUNNEL
+            self._send_up()
+            return
         self._phase = _Phase.HELLO
-        self._send_down(_ESTABLISHED)
         self._read_hello()
 
     def _read_hello(self) -> None:
@@ -307,7 +332,8 @@ class Connection:
 
     def _refuse(self, status: int, verdict: Verdict) -> None:
         self._verdict = verdict
-        self._send_down(response(status, verdict))
+        if self._services.pinned is None or self._services.pinned.by_connect:
+            self._send_down(response(status, verdict))
         self._finish(verdict.rule)
 
     def _finish_if_done(self) -> None:

@@ -23,7 +23,7 @@ from runner.egress.frames import WINDOW_BYTES, Frame, FrameKind, FrameReader
 from runner.egress.pump import StreamPump
 from runner.egress.resolving import ResolverPool
 from runner.egress.rules import EgressRules
-from runner.egress.values import AuditSink, Dialer, EgressEvent, EgressLimits, Judge, Resolver
+from runner.egress.values import AuditSink, Dialer, EgressEvent, EgressLimits, Judge, Pinned, Resolver
 from runner.engine.contract import ByteStream
 from runner.model.errors import SandboxLost
 
@@ -46,6 +46,7 @@ class EgressProxy:
         dialer: begins the one connect per connection.
         audit: told every connection once, from the proxy's thread.
         limits: bounds of the run.
+        pinned: the one target, for which `rules` are not asked; None is a forward proxy.
         clock: monotonic seconds.
     """
 
@@ -59,6 +60,7 @@ class EgressProxy:
         dialer: Dialer,
         audit: AuditSink,
         limits: EgressLimits | None = None,
+        pinned: Pinned | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits = limits or EgressLimits()
@@ -69,7 +71,7 @@ class EgressProxy:
         self._pump = StreamPump(stream, self.wake, self._limits.connections * WINDOW_BYTES + _CONTROL_BYTES)
         self._resolvers = ResolverPool(resolver, self.wake, clock)
         self._services = Services(
-            rules, judge, dialer, self._limits, clock, self._pump.send, self._resolvers.ask, audit
+            rules, judge, dialer, self._limits, clock, self._pump.send, self._resolvers.ask, audit, pinned
         )
         self._reader = FrameReader()
         self._connections: dict[int, Connection] = {}
@@ -211,6 +213,7 @@ class EgressProxy:
         self._last_number = number
         self._opened += 1
         self._connections[number] = Connection(number, self._services)
+        self._connections[number].begin()
 
     def _settle(self, connection: Connection) -> None:
         """Bring the selector and the table in line with what the connection wants now."""

@@ -10,9 +10,17 @@ import re
 from dataclasses import dataclass
 
 from runner.egress.rules import parse_authority
-from runner.egress.values import Verdict
+from runner.egress.values import Pinned, Verdict
 
-__all__ = ["MAX_REQUEST_BYTES", "ConnectRequest", "RequestRefused", "read_request", "requested_target", "response"]
+__all__ = [
+    "MAX_REQUEST_BYTES",
+    "ConnectRequest",
+    "RequestRefused",
+    "read_pinned_request",
+    "read_request",
+    "requested_target",
+    "response",
+]
 
 MAX_REQUEST_BYTES = 8 * 1024
 """Request line and headers together; the common servers' default."""
@@ -57,6 +65,34 @@ def read_request(data: bytes | bytearray) -> ConnectRequest | None:
     Raises:
         RequestRefused: too long, malformed, another method, or a target that is no host:port.
     """
+    head = _read_head(data)
+    if head is None:
+        return None
+    target, size = head
+    try:
+        host, port = parse_authority(target)
+    except ValueError as error:
+        raise RequestRefused(403, "egress.target", f"The target cannot be used: {error}.") from None
+    return ConnectRequest(host, port, size)
+
+
+def read_pinned_request(data: bytes | bytearray, target: Pinned) -> int | None:
+    """How many bytes the request for `target` took; None when more bytes are needed.
+
+    Raises:
+        RequestRefused: too long, malformed, another method, or another target.
+    """
+    head = _read_head(data)
+    if head is None:
+        return None
+    said, size = head
+    if said.lower() != target.authority:
+        raise RequestRefused(403, "egress.target", "Only the one target is reached from here.")
+    return size
+
+
+def _read_head(data: bytes | bytearray) -> tuple[str, int] | None:
+    """What a whole CONNECT request asks for, and its size."""
     end = data.find(_END, 0, MAX_REQUEST_BYTES)
     if end < 0:
         if len(data) >= MAX_REQUEST_BYTES:
@@ -70,11 +106,7 @@ def read_request(data: bytes | bytearray) -> ConnectRequest | None:
         raise RequestRefused(405, "egress.method", "Only CONNECT is taken: use https.")
     for header in headers:
         _check_header(header)
-    try:
-        host, port = parse_authority(match[2].decode("ascii"))
-    except ValueError as error:
-        raise RequestRefused(403, "egress.target", f"The target cannot be used: {error}.") from None
-    return ConnectRequest(host, port, end + len(_END))
+    return match[2].decode("ascii"), end + len(_END)
 
 
 def requested_target(data: bytes | bytearray) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
-__all__ = ["AuditSink", "Dialer", "EgressEvent", "EgressLimits", "IPAddress", "Judge", "Resolver", "Verdict"]
+__all__ = ["AuditSink", "Dialer", "EgressEvent", "EgressLimits", "IPAddress", "Judge", "Pinned", "Resolver", "Verdict"]
 
 IPAddress = IPv4Address | IPv6Address
 
@@ -19,6 +19,24 @@ class Verdict:
     allowed: bool
     rule: str
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """The one target of a relay that is no forward proxy: every connection goes there, whatever the client says.
+
+    With `by_connect` the client is an HTTP one that asks for the target first, and for nothing else. What is carried is
+    not looked into: the target is the operator's, and the client is ours.
+    """
+
+    host: str
+    port: int
+    by_connect: bool
+
+    @property
+    def authority(self) -> str:
+        """As an HTTP client writes it."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

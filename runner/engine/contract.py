@@ -40,6 +40,7 @@ __all__ = [
     "KilledBy",
     "Listing",
     "ListingEntry",
+    "Mount",
     "Resolved",
     "Sandbox",
     "SandboxInfo",
@@ -255,7 +256,7 @@ class GuestPosture:
 
 @dataclass(frozen=True, slots=True)
 class HostPosture:
-    """What the engine itself says of the container it started. Facts only."""
+    """What the engine itself says of the container it started. Facts only. `binds` are SOURCE:TARGET:MODE."""
 
     privileged: bool
     capabilities_dropped_all: bool
@@ -290,8 +291,34 @@ class SandboxLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Mount:
+    """A folder or file of the host that the gate's containers see, at the same path where `at` is empty.
+
+    Workspaces have none. What is mounted below it on the host is not seen.
+    """
+
+    path: str
+    writable: bool = False
+    at: str = ""
+
+    @property
+    def target(self) -> str:
+        """Where it is inside."""
+        return self.at or self.path
+
+    @property
+    def said(self) -> str:
+        """As a posture shows it: SOURCE:TARGET:MODE."""
+        return f"{self.path}:{self.target}:{'rw' if self.writable else 'ro'}"
+
+
+@dataclass(frozen=True, slots=True)
 class SandboxSpec:
-    """One sandbox to start. `image` is a name or id that the engine resolves; `labels` go on every object made."""
+    """One sandbox to start. `image` is a name or id that the engine resolves; `labels` go on every object made.
+
+    `user` is UID:GID, whom programs run as. `role` tells a run's containers apart. Workspaces keep the defaults of
+    these and of `mounts`.
+    """
 
     run_id: str
     controller_id: str
@@ -300,6 +327,9 @@ class SandboxSpec:
     deadline_unix: int
     runtime: str = "runc"
     labels: Mapping[str, str] = field(default_factory=dict)
+    role: str = "workspace"
+    user: str = "1000:1000"
+    mounts: tuple[Mount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

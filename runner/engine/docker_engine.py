@@ -18,7 +18,7 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_expo
 
 from runner.engine.contract import EngineInfo, ImageInfo, Sandbox, SandboxInfo, SandboxSpec
 from runner.engine.docker_sandbox import DockerSandbox
-from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_DEADLINE, LABEL_RUN, container_plan
+from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_DEADLINE, LABEL_RUN, container_plan, root_of
 from runner.model.errors import EngineUnavailable
 
 __all__ = ["DockerEngine", "engine_errors"]
@@ -131,7 +131,7 @@ class DockerEngine:
                 user=plan.user,
                 labels=plan.labels,
                 hostname="workspace",
-                working_dir="/workspace",
+                working_dir="/",
                 environment={},
                 network_disabled=True,
                 host_config=api.create_host_config(**plan.host),
@@ -140,7 +140,7 @@ class DockerEngine:
         try:
             with engine_errors("starting the workspace container"):
                 api.start(container_id)
-            return DockerSandbox(api, container_id, self._remove_container)
+            return DockerSandbox(api, container_id, spec.user, root_of(spec), self._remove_container)
         except BaseException:
             self._remove_container(container_id)
             raise

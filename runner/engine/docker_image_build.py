@@ -25,9 +25,8 @@ from runner.engine.docker_engine import engine_errors
 from runner.engine.image_sources import Progress, Versions
 from runner.model.errors import EngineUnavailable
 
-__all__ = ["BASE_TAG", "LABEL_BASE", "LABEL_IMAGE", "LABEL_INPUTS", "Base", "ImageBuilder", "inspect"]
+__all__ = ["LABEL_BASE", "LABEL_IMAGE", "LABEL_INPUTS", "Base", "ImageBuilder", "inspect"]
 
-BASE_TAG = "runner-base:dev"
 LABEL_IMAGE = "runner.image"
 LABEL_INPUTS = "runner.inputs"
 LABEL_BASE = "runner.base"
@@ -47,10 +46,13 @@ class Base:
 class ImageBuilder:
     """Builds on one engine. `scratch` is a folder for files as large as an image, which exists."""
 
-    def __init__(self, client: docker.DockerClient, environment: Mapping[str, str], scratch: Path) -> None:
+    def __init__(
+        self, client: docker.DockerClient, environment: Mapping[str, str], scratch: Path, base_tag: str
+    ) -> None:
         self._client = client
         self._environment = dict(environment)
         self._scratch = scratch
+        self._base_tag = base_tag
         self._registry_answers: bool | None = None
 
     def base(self, versions: Versions, *, force: bool, progress: Progress) -> Base:
@@ -63,9 +65,9 @@ class ImageBuilder:
             with engine_errors("pulling the base"):
                 self._client.api.pull(versions.pull)
             return pulled
-        made = Base(BASE_TAG, f"mmdebstrap {versions.suite}", complete=True)
+        made = Base(self._base_tag, f"mmdebstrap {versions.suite}", complete=True)
         recipe = hashlib.sha256(json.dumps(image_base.recipe(versions)).encode()).hexdigest()
-        present = inspect(self._client, BASE_TAG)
+        present = inspect(self._client, self._base_tag)
         if force or present is None or (present["Config"].get("Labels") or {}).get(LABEL_INPUTS) != recipe:
             progress("no registry answers")
             with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
@@ -118,7 +120,7 @@ class ImageBuilder:
         return self._registry_answers
 
     def _import(self, tar: Path, labels: Mapping[str, str]) -> None:
-        repository, _, tag = BASE_TAG.partition(":")
+        repository, _, tag = self._base_tag.partition(":")
         changes = [f"LABEL {name}={json.dumps(value)}" for name, value in labels.items()]
         with engine_errors("importing the base"):
             answer = self._client.api.import_image_from_file(str(tar), repository=repository, tag=tag, changes=changes)

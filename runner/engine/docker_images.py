@@ -29,7 +29,7 @@ from runner.engine.docker_image_build import (
     inspect,
 )
 from runner.engine.docker_spec import LABEL_RUN
-from runner.engine.image_sources import IMAGES, Progress, Versions
+from runner.engine.image_sources import GATE, IMAGES, WORKSPACE, ImageKind, Progress, Versions
 from runner.model.errors import EngineUnavailable, UsageError
 
 __all__ = [
@@ -40,13 +40,11 @@ __all__ = [
     "LABEL_INPUTS",
     "LABEL_REGISTRY",
     "LABEL_VERSIONS",
-    "WORKSPACE_TAG",
     "DockerImages",
     "EngineHealth",
     "ImageState",
 ]
 
-WORKSPACE_TAG = "runner-workspace:dev"
 LABEL_VERSIONS = "runner.versions"
 LABEL_CA = "runner.ca"
 LABEL_REGISTRY = "runner.npm-registry"
@@ -59,7 +57,11 @@ API_SECONDS = 120  # one call; a build streams, and this bounds each silence in 
 PROBE_SECONDS = 120
 PROBE_OUTPUT = "2m"  # the engine's bound of what a probe may print
 
-ASK_IMAGE = """set -eu
+ASK_GATE = """set -eu
+dpkg-query -W -f '${Package} ${Version}\\n' git openssh-client python3
+"""
+
+ASK_WORKSPACE = """set -eu
 echo "registry $(npm config get registry)"
 dpkg-query -W -f '${Package} ${Version}\\n' git ripgrep python3
 node=$(node --version); echo "node ${node#v}"; echo "npm $(npm --version)"; echo "pnpm $(pnpm --version)"
@@ -69,7 +71,7 @@ mise=$(mise --version); echo "mise ${mise%% *}"
 
 @dataclass(frozen=True, slots=True)
 class ImageState:
-    """The workspace image as it is here.
+    """An image as it is here.
 
     `current`: made from the inputs that are in the tree now. `recorded`: build/images.json names exactly this image.
     """
@@ -96,25 +98,27 @@ class EngineHealth:
 
 
 class DockerImages:
-    """Images of one engine. `environment` gives DOCKER_HOST and its kin; the process environment is not read."""
+    """One kind of image on one engine. `environment` gives DOCKER_HOST and its kin; the process's own is not read."""
 
     def __init__(
         self,
         environment: Mapping[str, str],
         *,
-        reference: str = WORKSPACE_TAG,
+        kind: ImageKind = WORKSPACE,
+        reference: str | None = None,
         images: Path = IMAGES,
         build: Path = BUILD,
     ) -> None:
-        self._reference = reference
+        self._kind = kind
+        self._reference = reference or kind.tag
         self._images = images
         self._build = build
         with engine_errors("connecting"):
             self._client = docker.from_env(environment=dict(environment), timeout=API_SECONDS)
-        self._builder = ImageBuilder(self._client, environment, build)
+        self._builder = ImageBuilder(self._client, environment, build, kind.base_tag)
 
     def build(self, *, ca: Path | None = None, force: bool = False, progress: Progress) -> ImageState:
-        """The workspace image is there and made from the present inputs; nothing is done where that is so already.
+        """The image is there and made from the present inputs; nothing is done where that is so already.
 
         Args:
             ca: certificates (PEM) of an authority that the image shall trust; none are added without it.
@@ -131,18 +135,18 @@ class DockerImages:
         if former.current and former.recorded and former.labels.get(LABEL_CA) == wanted_ca and not force:
             progress(f"{self._reference} is up to date")
             return former
-        versions = image_sources.load_versions(self._images)
+        versions = image_sources.load_versions(self._images, self._kind)
         self._require_architecture(versions)
         downloads = self._build / "downloads"
         downloads.mkdir(parents=True, exist_ok=True)
         tarballs = {tool.name: image_sources.fetch_tool(tool, downloads, progress) for tool in versions.tools}
         base = self._builder.base(versions, force=force, progress=progress)
-        inputs = image_sources.image_inputs(self._images)
+        inputs = image_sources.image_inputs(self._images, self._kind)
         context = inputs if authority is None else {**inputs, "ca/company.crt": authority}
         bare = self._builder.build(base, versions.packages, context, tarballs, force=force, progress=progress)
         labels = {
             **self._ask(bare),
-            LABEL_IMAGE: "workspace",
+            LABEL_IMAGE: self._kind.name,
             LABEL_INPUTS: image_sources.inputs_digest(inputs),
             LABEL_BASE: base.origin,
             LABEL_CA: wanted_ca,
@@ -155,12 +159,12 @@ class DockerImages:
         return self.state()
 
     def state(self) -> ImageState:
-        """What is known of the workspace image. Raises EngineUnavailable when no engine answers."""
+        """What is known of the image. Raises EngineUnavailable when no engine answers."""
         image = inspect(self._client, self._reference)
         if image is None:
             return ImageState(self._reference, None, current=False, recorded=False, user="", labels={})
         labels = dict(image["Config"].get("Labels") or {})
-        digest = image_sources.inputs_digest(image_sources.image_inputs(self._images))
+        digest = image_sources.inputs_digest(image_sources.image_inputs(self._images, self._kind))
         return ImageState(
             self._reference,
             str(image["Id"]),
@@ -201,7 +205,7 @@ class DockerImages:
         return gone
 
     def probe(self, script: str, *, user: str = "", environment: Mapping[str, str] | None = None) -> str:
-        """What `script` (for /bin/sh) prints in a throw-away container of the workspace image, caged as runs are.
+        """What `script` (for /bin/sh) prints in a throw-away container of the image, caged as runs are.
 
         `user` is the image's own unless given. Raises EngineUnavailable, code `image_broken` when the script fails.
         """
@@ -270,10 +274,12 @@ class DockerImages:
 
     def _ask(self, image: str) -> dict[str, str]:
         """Labels that only the image itself can tell: what is installed, and the registry that its npm names."""
-        lines = self._probe(image, ASK_IMAGE, "", {}).splitlines()
+        script = ASK_GATE if self._kind is GATE else ASK_WORKSPACE
+        lines = self._probe(image, script, "", {}).splitlines()
         answers = dict(line.split(" ", 1) for line in lines if " " in line)
-        registry = answers.pop("registry")
-        return {LABEL_REGISTRY: registry, LABEL_VERSIONS: json.dumps(answers, sort_keys=True)}
+        registry = answers.pop("registry", None)
+        labels = {} if registry is None else {LABEL_REGISTRY: registry}
+        return {**labels, LABEL_VERSIONS: json.dumps(answers, sort_keys=True)}
 
     def _forget(self, image: str) -> None:
         """The former image is gone, unless it has a tag, or a container that still needs it."""
@@ -285,14 +291,20 @@ class DockerImages:
     def _record(self) -> None:
         image = self.state()
         entry = {"id": image.id, "base": image.labels.get(LABEL_BASE), "inputs": image.labels.get(LABEL_INPUTS)}
-        text = json.dumps({self._reference: entry}, indent=2)
+        text = json.dumps({**self._recorded(), self._reference: entry}, indent=2, sort_keys=True)
         (self._build / "images.json").write_text(text + "\n", encoding="utf-8")
+
+    def _recorded(self) -> dict[str, Any]:
+        try:
+            record = json.loads((self._build / "images.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return record if isinstance(record, dict) else {}
 
     def _recorded_id(self) -> str | None:
         try:
-            record = json.loads((self._build / "images.json").read_text(encoding="utf-8"))
-            return str(record[self._reference]["id"])
-        except (OSError, ValueError, KeyError, TypeError):
+            return str(self._recorded()[self._reference]["id"])
+        except (KeyError, TypeError):
             return None
 
 

@@ -16,24 +16,29 @@ from runner.model.errors import EngineUnavailable, SandboxLost
 
 __all__ = ["DockerSandbox"]
 
-_HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.py", "--contained", "/workspace")
-_AGENT = "agent"
+_HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.py")
 _HELPER_END_SECONDS = 10.0
 _NO_NEW_PRIVILEGES = ("no-new-privileges", "no-new-privileges=true")  # `=false` is an option too
 
 
 class DockerSandbox(HelperChannel):
-    """`Sandbox` on a started container. The helper is up when the constructor returns."""
+    """`Sandbox` on a started container, whose programs run as `user` in `root`. Constructed, its helper is up."""
 
-    def __init__(self, api: docker.APIClient, container_id: str, remove: Callable[[str], None]) -> None:
+    def __init__(
+        self, api: docker.APIClient, container_id: str, user: str, root: str, remove: Callable[[str], None]
+    ) -> None:
         self._api = api
         self._container_id = container_id
+        self._user = user
+        self._root = root
         self._remove = remove
         self._stream_of_helper = self._start_helper()
         super().__init__(self._stream_of_helper)
 
     def _start_helper(self) -> DockerStream:
-        return self.open_stream(_HELPER, user=_AGENT)
+        # Kills by user id are not for root, as whom the gate's containers run where the controller does.
+        contained = () if self._user.startswith("0:") else ("--contained",)
+        return self.open_stream((*_HELPER, *contained, self._root), user=self._user)
 
     def reconnect(self) -> None:
         """A fresh helper in the same workspace, once the old one has killed what ran and has ended.
@@ -94,7 +99,11 @@ class DockerSandbox(HelperChannel):
 
 def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str, Any]]) -> HostPosture:
     options = [str(option) for option in host.get("SecurityOpt") or ()]
-    bound = [f"{mount.get('Source')}:{mount.get('Destination')}" for mount in mounts if mount.get("Type") != "tmpfs"]
+    bound = [
+        f"{mount.get('Source')}:{mount.get('Destination')}:{'rw' if mount.get('RW') else 'ro'}"
+        for mount in mounts
+        if mount.get("Type") != "tmpfs"
+    ]
     return HostPosture(
         privileged=bool(host.get("Privileged")),
         capabilities_dropped_all=[str(c).upper() for c in host.get("CapDrop") or ()] == ["ALL"],

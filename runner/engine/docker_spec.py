@@ -1,8 +1,9 @@
 """The container of one run, as a pure function of its spec: every hardening flag stands here and nowhere else.
 
-Snapshot-tested. What each flag stops is said beside it. Nothing of the host is mounted: the workspace, the home and the
-temporary folder are tmpfs of the run's own, so that they are bounded in bytes and inodes, hold nothing after the
-container, and need no clean-up of volumes when a controller dies.
+Snapshot-tested. What each flag stops is said beside it. Nothing of the host is mounted into a workspace: the workspace,
+the home and the temporary folder are tmpfs of the run's own, so that they are bounded in bytes and inodes, hold nothing
+after the container, and need no clean-up of volumes when a controller dies. A container of the gate has the same cage,
+and the few folders of the host that its spec names.
 """
 
 from __future__ import annotations
@@ -10,23 +11,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from runner.engine.contract import SandboxSpec
+from runner.engine.contract import Mount, SandboxSpec
 
 __all__ = [
-    "AGENT_UID",
     "KEEPER",
     "LABEL_CONTROLLER",
     "LABEL_DEADLINE",
+    "LABEL_ROLE",
     "LABEL_RUN",
     "ContainerPlan",
     "container_plan",
+    "root_of",
 ]
 
 LABEL_RUN = "runner.run"
 LABEL_CONTROLLER = "runner.controller"
 LABEL_DEADLINE = "runner.deadline"
+LABEL_ROLE = "runner.role"
 
-AGENT_UID = 1000
 KEEPER = "900:900"
 """The main process runs as another uid than repository code, which therefore cannot signal it."""
 
@@ -49,9 +51,38 @@ class ContainerPlan:
     host: dict[str, Any]
 
 
-def _tmpfs(size_mib: int, inodes: int, *, uid: int, mode: str) -> str:
+def _tmpfs(size_mib: int, inodes: int, *, user: str, mode: str) -> str:
+    uid, _, gid = user.partition(":")
     # nosuid and nodev: a file made here can neither raise privileges nor be a device. exec stays: projects run here.
-    return f"rw,exec,nosuid,nodev,size={size_mib}m,nr_inodes={inodes},mode={mode},uid={uid},gid={uid}"
+    return f"rw,exec,nosuid,nodev,size={size_mib}m,nr_inodes={inodes},mode={mode},uid={uid},gid={gid}"
+
+
+def _mount(mount: Mount) -> dict[str, Any]:
+    # As a mount and not as a bind: the engine would make a folder where a bind's source is missing.
+    return {
+        "Type": "bind",
+        "Source": mount.path,
+        "Target": mount.target,
+        "ReadOnly": not mount.writable,
+        "BindOptions": {"Propagation": "rprivate", "NonRecursive": True},
+    }
+
+
+def _own_folders(spec: SandboxSpec) -> dict[str, str]:
+    limits = spec.limits
+    own = _tmpfs(limits.workspace_mib, limits.workspace_inodes, user=spec.user, mode="0755")
+    if spec.role != "workspace":
+        return {root_of(spec): own}
+    return {
+        root_of(spec): own,
+        "/home/agent": _tmpfs(HOME_MIB, HOME_INODES, user=spec.user, mode="0700"),
+        "/tmp": _tmpfs(TMP_MIB, TMP_INODES, user="0:0", mode="1777"),  # noqa: S108 - inside the container
+    }
+
+
+def root_of(spec: SandboxSpec) -> str:
+    """The helper's root: the workspace, or all that a room of the gate has of its own."""
+    return "/workspace" if spec.role == "workspace" else "/tmp"  # noqa: S108 - inside the container
 
 
 def container_plan(spec: SandboxSpec, *, seconds_to_live: int) -> ContainerPlan:
@@ -82,20 +113,19 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int) -> ContainerPlan:
             {"Name": "core", "Soft": 0, "Hard": 0},
             {"Name": "fsize", "Soft": limits.file_mib * MIB, "Hard": limits.file_mib * MIB},
         ],
-        "tmpfs": {
-            "/workspace": _tmpfs(limits.workspace_mib, limits.workspace_inodes, uid=AGENT_UID, mode="0755"),
-            "/home/agent": _tmpfs(HOME_MIB, HOME_INODES, uid=AGENT_UID, mode="0700"),
-            "/tmp": _tmpfs(TMP_MIB, TMP_INODES, uid=0, mode="1777"),  # noqa: S108 - inside the container
-        },
+        "tmpfs": _own_folders(spec),
     }
+    if spec.mounts:
+        host["mounts"] = [_mount(mount) for mount in spec.mounts]
     labels = {
         **spec.labels,
         LABEL_RUN: spec.run_id,
         LABEL_CONTROLLER: spec.controller_id,
         LABEL_DEADLINE: str(spec.deadline_unix),
+        LABEL_ROLE: spec.role,
     }
     return ContainerPlan(
-        name=f"runner-{spec.run_id}",
+        name=f"runner-{spec.run_id}" + ("" if spec.role == "workspace" else f"-{spec.role}"),
         image=spec.image,
         command=["/opt/runner/keeper.sh", str(seconds_to_live)],
         user=KEEPER,

@@ -27,8 +27,11 @@ from typing import IO
 from runner.model.errors import EngineUnavailable, UsageError
 
 __all__ = [
+    "GATE",
     "IMAGES",
     "OPT_FILES",
+    "WORKSPACE",
+    "ImageKind",
     "Progress",
     "Tool",
     "Versions",
@@ -45,6 +48,25 @@ IMAGES = Path(__file__).resolve().parents[2] / "images"
 
 OPT_FILES = ("*.py", "*.sh")
 """Patterns of the files of `images/workspace` that become `/opt/runner`, as the Dockerfile copies them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImageKind:
+    """One of our images. `table` names its Debian packages in versions.toml; `base_tag` is a base that has them."""
+
+    name: str
+    tag: str
+    table: str
+    base_tag: str
+    has_tools: bool
+
+
+WORKSPACE = ImageKind("workspace", "runner-workspace:dev", "debian", "runner-base:dev", has_tools=True)
+GATE = ImageKind("gate", "runner-gate:dev", "gate", "runner-gate-base:dev", has_tools=False)
+
+_GATE_FILES = ("gitconfig", "gate-git.sh")
+_SHARED_FILES = ("helper.py", "relay.py", "keeper.sh")
+"""Files of `images/workspace` that the gate's image has as well: both kinds of container are driven in the same way."""
 
 Progress = Callable[[str], None]
 """Called with one line for people, without its line end."""
@@ -74,16 +96,18 @@ class Versions:
     tools: tuple[Tool, ...]
 
 
-def load_versions(images: Path = IMAGES) -> Versions:
-    """The pinned versions. Raises UsageError when the file is not there or lacks a field."""
+def load_versions(images: Path = IMAGES, kind: ImageKind = WORKSPACE) -> Versions:
+    """The pinned versions of that image. Raises UsageError when the file is not there or lacks a field."""
     path = images / "versions.toml"
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         tools = tuple(
-            Tool(name, entry["package"], entry["version"], entry["integrity"]) for name, entry in data["tools"].items()
+            Tool(name, entry["package"], entry["version"], entry["integrity"])
+            for name, entry in data["tools"].items()
+            if kind.has_tools
         )
         base = data["base"]
-        return Versions(base["suite"], base["architecture"], base["pull"], dict(data["debian"]), tools)
+        return Versions(base["suite"], base["architecture"], base["pull"], dict(data[kind.table]), tools)
     except FileNotFoundError:
         raise UsageError(
             f"{path} is not there", hint="Build images from a checkout of the project: its images/ folder is needed."
@@ -125,9 +149,15 @@ def npm_command() -> list[str] | None:
     return [str(node), str(cli)] if node.is_file() and cli.is_file() else None
 
 
-def image_inputs(images: Path = IMAGES) -> dict[str, bytes]:
+def image_inputs(images: Path = IMAGES, kind: ImageKind = WORKSPACE) -> dict[str, bytes]:
     """Name in the build context -> content, of everything that is ours in an image, sorted by name."""
     workspace = images / "workspace"
+    if kind is GATE:
+        own = [images / "gate" / name for name in _GATE_FILES]
+        inputs = {f"opt/{path.name}": path.read_bytes() for path in (*own, *(workspace / n for n in _SHARED_FILES))}
+        inputs["Dockerfile"] = (images / "gate" / "Dockerfile").read_bytes()
+        inputs["versions.toml"] = (images / "versions.toml").read_bytes()
+        return dict(sorted(inputs.items()))
     paths = [path for pattern in OPT_FILES for path in workspace.glob(pattern)]
     paths += [path for path in (workspace / "etc").iterdir() if path.is_file()]
     inputs = {f"workspace/{path.relative_to(workspace).as_posix()}": path.read_bytes() for path in paths}

@@ -1,8 +1,8 @@
 """Where a repository is: what `--repo` may say, and which binding it belongs to. Pure.
 
-Accepted: a path, `file://`, `https://`, `http://` to this machine only, and the short form `owner/name` where a
-binding has a template for it. What an address is does not depend on what happens to be in the current folder: with a
-template, `a/b` is the short form, and `./a/b` is the path.
+Accepted: a path, `file://`, `https://`, `ssh://` and `user@host:path`, `http://` to this machine only, and the short
+form `owner/name` where a binding has a template for it. What an address is does not depend on what happens to be in the
+current folder: with a template, `a/b` is the short form, and `./a/b` is the path.
 
 Left to others: whether anything is there (fetch), and what may be pushed where (policy).
 """
@@ -24,13 +24,14 @@ __all__ = ["LOCAL_HOST", "Address", "CodeHost", "resolve_address"]
 LOCAL_HOST = "file"
 """The host that a binding names for `file://` addresses and local paths."""
 
-_DEFAULT_PORTS = {"https": 443, "http": 80}
+_DEFAULT_PORTS = {"https": 443, "http": 80, "ssh": 22}
 _MAX_CHARACTERS = 2048
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
 _SHORT_FORM = re.compile(rf"{_NAME}(/{_NAME})+")
-_SCP_LIKE = re.compile(r"(?:[^/@:]+@)?[^/:]+:.*")
+_SCP_LIKE = re.compile(r"(?:([^/@:]+)@)?([^/:@]+|\[[^]/]+\]):(.*)")
+_LOGIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9])?)*")
-_SUPPORTED = "Use an https:// address, a file:// address, or the path of a local repository."
+_SUPPORTED = "Use an https:// or ssh:// address, a file:// address, or the path of a local repository."
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,15 @@ class Address:
     """A repository's address, checked. `url` holds no credential and is what git is given and what is recorded.
 
     `host` is `file`, or the lower-case host with its port unless that is the scheme's own. `path` is the folder of a
-    local repository, absolute; None for the others.
+    local repository, absolute; None for the others. `endpoint` is the host and the port to connect to; None for a local
+    one. An ssh address may hold a login name.
     """
 
     scheme: str
     host: str
     url: str
     path: str | None = None
+    endpoint: tuple[str, int] | None = None
 
     def matches_host(self, host: str) -> bool:
         """Whether a binding that names `host` speaks for this address: the same host and port, in any case."""
@@ -94,25 +97,19 @@ def _parse(repo: str, cwd: PurePosixPath) -> Address:
         return _parse_url(scheme.lower(), rest, repo)
     if re.match(r"[A-Za-z0-9+.-]+::", repo):
         raise _invalid("an address may not name a remote helper program (`helper::...`)", _SUPPORTED)
-    if not repo.startswith(("/", ".")) and _SCP_LIKE.fullmatch(repo):
-        raise _ssh_unsupported()
+    scp_like = None if repo.startswith(("/", ".")) else _SCP_LIKE.fullmatch(repo)
+    if scp_like is not None:
+        return _parse_scp_like(*scp_like.groups())
     return _local(str(cwd / repo))
 
 
 def _parse_url(scheme: str, rest: str, repo: str) -> Address:
     if scheme == "file":
         return _parse_file_url(rest)
-    if scheme in ("ssh", "git+ssh", "ssh+git"):
-        raise _ssh_unsupported()
+    scheme = "ssh" if scheme in ("git+ssh", "ssh+git") else scheme
     if scheme not in _DEFAULT_PORTS:
         raise _invalid(f"addresses of the scheme `{scheme}` are not supported", _SUPPORTED)
-    authority = rest.split("/", 1)[0]
-    if "@" in authority:
-        raise RepositoryUnavailable(
-            "the repository's address holds a user name or a password",
-            hint="Take it out, and name the credential in a binding (credential: file, env or command).",
-            code="credential_inline",
-        )
+    login = _login(rest.split("/", 1)[0], scheme)
     try:
         parts = urlsplit(f"{scheme}://{rest}")
         name, port = parts.hostname or "", parts.port
@@ -123,7 +120,36 @@ def _parse_url(scheme: str, rest: str, repo: str) -> Address:
     if not parts.path.strip("/"):
         raise _invalid("the repository's address names a host and no repository", "Add the repository's path.")
     host = _host(name, port, scheme)
-    return Address(scheme=scheme, host=host, url=f"{scheme}://{host}{parts.path}")
+    endpoint = (name, port or _DEFAULT_PORTS[scheme])
+    return Address(scheme=scheme, host=host, url=f"{scheme}://{login}{host}{parts.path}", endpoint=endpoint)
+
+
+def _login(authority: str, scheme: str) -> str:
+    """`NAME@` of an ssh address, else nothing: a token in an address would be in every record of the run."""
+    login, at, _ = authority.rpartition("@")
+    if not at:
+        return ""
+    if scheme == "ssh" and _LOGIN.fullmatch(login):
+        return f"{login}@"
+    raise RepositoryUnavailable(
+        "the repository's address holds a user name or a password",
+        hint="Take it out, and name the credential in a binding (credential: file, env or command).",
+        code="credential_inline",
+    )
+
+
+def _parse_scp_like(login: str | None, name: str, path: str) -> Address:
+    """`[user@]host:path`, the path from the login's home. git gets it in this form, since the URL means another."""
+    if login is not None and not _LOGIN.fullmatch(login):
+        raise _invalid(
+            "the address's login name holds other characters than letters, digits, `.`, `_` and `-`", _SUPPORTED
+        )
+    if not path.strip("/") or path.startswith("-"):
+        raise _invalid("the repository's address names a host and no repository", "Add the repository's path.")
+    bare = name.strip("[]").lower()
+    host = _host(bare, None, "ssh")
+    user = "" if login is None else f"{login}@"
+    return Address(scheme="ssh", host=host, url=f"{user}{host}:{path}", endpoint=(bare, 22))
 
 
 def _parse_file_url(rest: str) -> Address:
@@ -185,10 +211,6 @@ def _refuse_unsafe_text(repo: str) -> None:
 def _without_default_port(host: str, scheme: str) -> str:
     suffix = f":{_DEFAULT_PORTS.get(scheme)}"
     return host.removesuffix(suffix)
-
-
-def _ssh_unsupported() -> RepositoryUnavailable:
-    return _invalid("ssh addresses are not supported yet", "Use the repository's https:// address.")
 
 
 def _invalid(message: str, hint: str) -> RepositoryUnavailable:

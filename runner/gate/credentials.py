@@ -1,7 +1,8 @@
 """The code host's credential: where it comes from, how git gets it, and how it is kept out of every text.
 
-The token is read for one fetch or push and handed to git on a pipe. It is in no argv, no environment and no file of
-ours. git asks a helper that is configured for one scheme, host and port, so no redirect and no other remote gets it.
+A token, or an ssh key for an ssh address, is read for one fetch or push and handed to git on a pipe. It is in no argv,
+no environment and no file of ours on the host. git asks a helper that is configured for one scheme, host and port, so
+no redirect and no other remote gets the token; ssh is given the key for the one host that it may connect to.
 """
 
 from __future__ import annotations
@@ -21,15 +22,21 @@ from runner.gate.address import Address
 from runner.gate.process import run_program
 from runner.model.errors import RepositoryUnavailable
 
-__all__ = ["Credential", "CredentialKind", "CredentialSource", "Handover", "Redactor"]
+__all__ = ["Credential", "CredentialKind", "CredentialSource", "Handover", "Redactor", "Secret", "SshKey"]
 
 DEFAULT_USER = "x-access-token"
 """The user name sent with a token when the binding names none; code hosts that look at it at all accept this one."""
 
+DEFAULT_SSH_USER = "git"
+"""The login name on code hosts that are spoken to over ssh."""
+
+_MAX_KEY_BYTES = 64 * 1024  # an RSA key of 16384 bits takes 13 KB
 _MAX_TOKEN_BYTES = 8192  # far above any token in use, and small enough to fit a pipe without a reader
 _COMMAND_SECONDS = 30.0
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _USER = re.compile(r"[\x21-\x39\x3b-\x7e]+")  # no colon: it separates user and password in basic authentication
+_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----\n[\x20-\x7e\n]+\n-----END [A-Z ]*PRIVATE KEY-----")
+_SECRET_LINE_CHARS = 16  # shorter lines of a key hold nothing to keep: base64 padding, or a header
 _HIDDEN = "***"
 
 
@@ -53,28 +60,52 @@ class CredentialSource:
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def read_for(self, address: Address) -> Secret:
+        """What the address's scheme takes, read now: an ssh key for ssh, else a token.
+
+        Raises:
+            RepositoryUnavailable: code `credential_unavailable`; the message never holds what was read.
+        """
+        return self._read_key() if address.scheme == "ssh" else self.read()
+
     def read(self) -> Credential:
         """The token, read now.
 
         Raises:
             RepositoryUnavailable: code `credential_unavailable`; the message never holds what was read.
         """
-        raw = {
-            CredentialKind.FILE: self._from_file,
-            CredentialKind.ENV: self._from_environment,
-            CredentialKind.COMMAND: self._from_command,
-        }[self.kind]()
+        raw = self._raw(_MAX_TOKEN_BYTES)
         token = raw.decode("ascii", "replace").strip("\r\n")
         if len(raw) > _MAX_TOKEN_BYTES or not _TOKEN.fullmatch(token):
             raise _unavailable(
                 f"the credential {self.kind} does not hold one line with a token", "It must hold the token alone."
             )
-        user = self.user or DEFAULT_USER
+        return Credential(user=self._user(DEFAULT_USER), token=token)
+
+    def _read_key(self) -> SshKey:
+        text = self._raw(_MAX_KEY_BYTES).decode("ascii", "replace").replace("\r\n", "\n").strip("\n")
+        if len(text) > _MAX_KEY_BYTES or not _KEY.fullmatch(text):
+            raise _unavailable(
+                f"the credential {self.kind} does not hold a private ssh key",
+                "For an ssh address it must hold one, in OpenSSH's or PEM form and without a passphrase.",
+            )
+        return SshKey(user=self._user(DEFAULT_SSH_USER), text=text)
+
+    def _user(self, default: str) -> str:
+        user = self.user or default
         if not _USER.fullmatch(user):
             raise _unavailable("the credential's user name holds a space, a colon or a control character", "Mend it.")
-        return Credential(user=user, token=token)
+        return user
 
-    def _from_file(self) -> bytes:
+    def _raw(self, max_bytes: int) -> bytes:
+        read = {
+            CredentialKind.FILE: self._from_file,
+            CredentialKind.ENV: self._from_environment,
+            CredentialKind.COMMAND: self._from_command,
+        }[self.kind]
+        return read(max_bytes)
+
+    def _from_file(self, max_bytes: int) -> bytes:
         path = Path(str(self.value))
         try:
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
@@ -88,9 +119,9 @@ class CredentialSource:
                 raise _unavailable("the credential file is not a regular file", f"Check the path {path}.")
             if status.st_mode & 0o077:
                 raise _unavailable("others can read the credential file", f"Run: chmod 600 {path}")
-            return file.read(_MAX_TOKEN_BYTES + 1)
+            return file.read(max_bytes + 1)
 
-    def _from_environment(self) -> bytes:
+    def _from_environment(self, _max_bytes: int) -> bytes:
         token = self.environment.get(str(self.value), "")
         if not token:
             raise _unavailable(
@@ -98,12 +129,12 @@ class CredentialSource:
             )
         return token.encode("utf-8", "surrogateescape")
 
-    def _from_command(self) -> bytes:
+    def _from_command(self, max_bytes: int) -> bytes:
         argv = (self.value,) if isinstance(self.value, str) else self.value
         hint = "Run it by hand and see what it says."
         try:
             output = run_program(
-                argv, env=self.environment, deadline_seconds=_COMMAND_SECONDS, max_stdout_bytes=_MAX_TOKEN_BYTES
+                argv, env=self.environment, deadline_seconds=_COMMAND_SECONDS, max_stdout_bytes=max_bytes
             )
         except OSError as error:
             raise _unavailable(f"the credential command cannot be started: {error.strerror}", hint) from None
@@ -148,6 +179,32 @@ class Credential:
         """What removes this token from texts."""
         basic = base64.b64encode(f"{self.user}:{self.token}".encode()).decode()
         return Redactor((self.token, quote(self.token, safe=""), basic))
+
+    @property
+    def lines(self) -> bytes:
+        """As the gate's container takes it on standard input, before git's own."""
+        return f"{self.user}\n{self.token}\n".encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class SshKey:
+    """A login name and a private key, in memory for the length of one fetch or push."""
+
+    user: str
+    text: str = field(repr=False)
+
+    @property
+    def lines(self) -> bytes:
+        """As the gate's container takes it on standard input, before git's own: a count of lines, and the lines."""
+        return f"{self.text.count(chr(10)) + 1}\n{self.text}\n".encode("ascii")
+
+    def redactor(self) -> Redactor:
+        """What removes this key from texts, line by line."""
+        return Redactor(tuple(line for line in self.text.split("\n") if len(line) >= _SECRET_LINE_CHARS))
+
+
+Secret = Credential | SshKey
+"""What a code host is shown."""
 
 
 @dataclass(frozen=True, slots=True)

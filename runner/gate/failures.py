@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.gate.address import Address
-from runner.gate.host_git import GitResult
+from runner.gate.git import GitResult
 from runner.model.errors import RepositoryUnavailable
 
 __all__ = ["one_line", "unavailable", "visible"]

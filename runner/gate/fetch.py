@@ -15,9 +15,9 @@ from types import MappingProxyType
 
 from runner.gate.address import Address
 from runner.gate.credentials import CredentialSource
-from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.git import Git, GitFailed
 from runner.gate.local import head_branch
-from runner.gate.mirror import FetchLimits, Progress, RemoteListing, list_remote, locked, refresh
+from runner.gate.mirror import FetchLimits, Progress, RemoteListing, list_remote, locked, mirror_folder, refresh
 from runner.gate.refs import HEADS, FoundRef, find_ref
 from runner.model.errors import RepositoryUnavailable
 
@@ -45,7 +45,7 @@ class Fetched:
 
 
 def fetch(
-    git: HostGit,
+    git: Git,
     address: Address,
     ref: str | None,
     mirrors: Path,
@@ -69,9 +69,8 @@ def fetch(
         RepositoryUnavailable: with one line, a mend and a code of its own for each cause. Nothing half-made is left.
     """
     _require_local_folder(address)
-    secret = credential.read() if credential is not None and address.path is None else None
-    mirrors.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mirror = mirrors / f"{address.digest}.git"
+    secret = credential.read_for(address) if credential is not None and address.path is None else None
+    mirror = mirror_folder(mirrors, address) / "repo.git"
     try:
         with locked(mirror, limits, progress):
             progress(f"reading {address.url}")
@@ -94,13 +93,13 @@ def mirror_broken(mirror: Path, failure: GitFailed) -> RepositoryUnavailable:
     """The error for a mirror on this host that git cannot work with."""
     return RepositoryUnavailable(
         f"the mirror on this host does not work: {failure}",
-        hint=f"Remove {mirror}; the next run makes it again.",
+        hint=f"Remove {mirror.parent}; the next run makes it again.",
         code="mirror_broken",
     )
 
 
 def _starting_point(
-    git: HostGit, mirror: Path, refs: Mapping[str, str], listing: RemoteListing, ref: str | None
+    git: Git, mirror: Path, refs: Mapping[str, str], listing: RemoteListing, ref: str | None
 ) -> FoundRef:
     if ref is not None:
         return find_ref(git, mirror, refs, ref)

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from runner.gate.refs import HEADS
 
-__all__ = ["common_folder", "git_folder", "head_branch"]
+__all__ = ["common_folder", "folders_of", "git_folder", "head_branch"]
 
 _MAX_BYTES = 4096  # a ref's name or a path; PATH_MAX
+_MAX_LENDERS = 5  # alternates of alternates; git's own bound
 
 
 def git_folder(path: Path) -> Path:
@@ -31,6 +32,29 @@ def common_folder(path: Path) -> Path:
     folder = git_folder(path)
     common = _text(folder / "commondir")
     return folder if common is None else folder / common.strip()
+
+
+def folders_of(path: Path) -> list[Path]:
+    """The folders that reading the repository at `path` takes, without those beneath another one.
+
+    Besides its own these are the main repository's of a linked work tree, and those that objects are borrowed from.
+    """
+    found = [path, git_folder(path), common_folder(path)]
+    _add_lenders(common_folder(path) / "objects", found, _MAX_LENDERS)
+    plain = [Path(os.path.normpath(folder)) for folder in found if folder.is_dir()]
+    kept: list[Path] = []
+    for folder in sorted(set(plain), key=lambda folder: len(folder.parts)):
+        if not any(folder.is_relative_to(outer) for outer in kept):
+            kept.append(folder)
+    return kept
+
+
+def _add_lenders(objects: Path, found: list[Path], depth: int) -> None:
+    said = _text(objects / "info" / "alternates") or ""
+    for line in said.splitlines() if depth else ():
+        if line and not line.startswith("#"):
+            found.append(objects / line)
+            _add_lenders(objects / line, found, depth - 1)
 
 
 def head_branch(path: Path) -> str | None:

@@ -2,6 +2,9 @@
 
 A mirror is made beside its place and renamed when complete, so a half-made one is never found. Every writer holds the
 mirror's lock. Objects are never pruned: a run that borrows from the mirror needs no lock for that.
+
+What stands in the folder was written by git in the gate's container, from the remote's bytes. On this side its files
+are moved and removed by name and never followed: a link there leads nowhere.
 """
 
 from __future__ import annotations
@@ -11,18 +14,18 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from runner.gate.address import Address
-from runner.gate.credentials import Credential
+from runner.gate.credentials import Secret
 from runner.gate.failures import unavailable
-from runner.gate.host_git import HostGit
+from runner.gate.git import Git
 from runner.gate.refs import HEADS, OBJECT_NAME, TAGS, list_refs
 from runner.model.errors import RepositoryUnavailable
 
-__all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", "refresh"]
+__all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", "mirror_folder", "refresh"]
 
 Progress = Callable[[str], None]
 
@@ -48,7 +51,14 @@ class RemoteListing:
     head: str | None
 
 
-def list_remote(git: HostGit, address: Address, credential: Credential | None, limits: FetchLimits) -> RemoteListing:
+def mirror_folder(mirrors: Path, address: Address) -> Path:
+    """The folder of one repository's mirror and of what is made of it; it exists. The gate sees no other."""
+    folder = mirrors / address.digest
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def list_remote(git: Git, address: Address, credential: Secret | None, limits: FetchLimits) -> RemoteListing:
     """The remote's own listing.
 
     Raises:
@@ -66,10 +76,10 @@ def list_remote(git: HostGit, address: Address, credential: Credential | None, l
 
 
 def refresh(
-    git: HostGit,
+    git: Git,
     mirror: Path,
     address: Address,
-    credential: Credential | None,
+    credential: Secret | None,
     listing: RemoteListing,
     limits: FetchLimits,
 ) -> dict[str, str]:
@@ -102,7 +112,8 @@ def locked(mirror: Path, limits: FetchLimits, progress: Progress) -> Iterator[No
     Raises:
         RepositoryUnavailable: code `mirror_busy`, when another run held it all the time.
     """
-    descriptor = os.open(mirror.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    # Beside the folder that the gate's container may write to.
+    descriptor = os.open(mirror.parent.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         deadline = time.monotonic() + limits.seconds
         waiting = False
@@ -120,7 +131,7 @@ def locked(mirror: Path, limits: FetchLimits, progress: Progress) -> Iterator[No
         os.close(descriptor)  # which also unlocks
 
 
-def _transfer(git: HostGit, mirror: Path, address: Address, credential: Credential | None, limits: FetchLimits) -> None:
+def _transfer(git: Git, mirror: Path, address: Address, credential: Secret | None, limits: FetchLimits) -> None:
     result = git.run(
         [
             "fetch",
@@ -172,10 +183,10 @@ def _no_single_files(address: Address) -> list[str]:
 def _reached_bound(mirror: Path, limits: FetchLimits) -> bool:
     """Whether the pack being written was cut off at its bound; git itself only says that no pack came out."""
     bound = limits.pack_mib << 20
-    return any(path.stat().st_size >= bound for path in (mirror / "objects" / "pack").glob("tmp_pack_*"))
+    return any(path.lstat().st_size >= bound for path in (mirror / "objects" / "pack").glob("tmp_pack_*"))
 
 
-def _serving(git: HostGit, address: Address) -> list[str]:
+def _serving(git: Git, address: Address) -> list[str]:
     return [f"--upload-pack={git.serving_command('upload-pack')}"] if address.scheme == "file" else []
 
 
@@ -199,13 +210,13 @@ def _parse_listing(stdout: bytes) -> RemoteListing:
 
 def _remove_leftovers(mirror: Path) -> None:
     """What a killed git left: lock files would refuse every later fetch, unfinished packs only fill the disk."""
-    leftovers = [
-        *mirror.glob("*.lock"),
-        *(mirror / "refs").rglob("*.lock"),
-        *(mirror / "objects" / "pack").glob("tmp_*"),
-    ]
-    for path in leftovers:
-        path.unlink(missing_ok=True)
+    objects = str(mirror / "objects")
+    for path, _, names, folder in os.fwalk(mirror, follow_symlinks=False):
+        for name in names:
+            # A branch may be called tmp_x, and is a file of that name where git keeps it loose.
+            if name.endswith(".lock") or (name.startswith("tmp_") and path.startswith(objects)):
+                with suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
 
 
 def _try_lock(descriptor: int) -> bool:

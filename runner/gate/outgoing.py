@@ -22,11 +22,14 @@ from types import MappingProxyType
 
 from runner.gate.failures import one_line
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.git import Git, GitFailed
 from runner.gate.refs import OBJECT_NAME, rev_list_input
 from runner.model.errors import ErrorCode, ToolError
 
-__all__ = ["Quarantine", "TreeEntry", "receive"]
+__all__ = ["OUTGOING", "Quarantine", "TreeEntry", "receive"]
+
+OUTGOING = "refs/heads/outgoing"
+"""The quarantine's one ref."""
 
 _INDEX_SECONDS = 300.0
 _LISTING_BYTES = 128 << 20  # a tree of 500,000 files, the most that a workspace may hold
@@ -48,7 +51,7 @@ class Quarantine:
     `started` are those that it had when the run started: what they hold was not made by the run.
     """
 
-    git: HostGit
+    git: Git
     repository: Path
     commit: str
     base: str
@@ -103,7 +106,7 @@ class Quarantine:
 
 
 def receive(
-    git: HostGit,
+    git: Git,
     fetched: Fetched,
     pack: Iterable[bytes],
     commit: str,
@@ -138,6 +141,7 @@ def receive(
         alternates.write_text(f"{fetched.mirror / 'objects'}\n", encoding="utf-8")
         _take_in(quarantine, pack, max_bytes)
         _require_whole(quarantine)
+        git.output(["update-ref", OUTGOING, commit], repository=repository)
     except GitFailed as failure:
         quarantine.close()
         raise _refused("push.objects", f"the outgoing objects could not be checked: {failure}") from failure

@@ -14,13 +14,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from runner.gate.address import Address
-from runner.gate.credentials import Credential, CredentialSource
+from runner.gate.credentials import CredentialSource, Secret
 from runner.gate.failures import one_line, visible
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import GitResult, HostGit
+from runner.gate.git import Git, GitResult
 from runner.gate.local import common_folder
 from runner.gate.mirror import FetchLimits, locked
-from runner.gate.outgoing import Quarantine
+from runner.gate.outgoing import OUTGOING, Quarantine
 from runner.gate.refs import HEADS, branch_refusal
 from runner.gate.remote_now import push_secret
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
@@ -63,7 +63,7 @@ class PushOutcome:
 
 
 def push(
-    git: HostGit,
+    git: Git,
     quarantine: Quarantine,
     fetched: Fetched,
     branch: str,
@@ -125,7 +125,7 @@ def _require_branch(fetched: Fetched, branch: str) -> None:
         )
 
 
-def _require_no_local_hooks(git: HostGit, address: Address) -> None:
+def _require_no_local_hooks(git: Git, address: Address) -> None:
     if address.path is None:
         return
     folder = common_folder(Path(address.path))
@@ -151,11 +151,11 @@ def _is_executable(path: Path) -> bool:
         return True  # what cannot be looked at is taken for a hook
 
 
-def _serving(git: HostGit, address: Address) -> list[str]:
+def _serving(git: Git, address: Address) -> list[str]:
     return [f"--receive-pack={git.serving_command('receive-pack')}"] if address.path is not None else []
 
 
-def _outcome(result: GitResult, refspec: str, secret: Credential | None) -> PushOutcome:
+def _outcome(result: GitResult, refspec: str, secret: Secret | None) -> PushOutcome:
     """What git reported for the one ref, by its documented flags; no report at all is a refusal."""
     report = result.stdout.decode("utf-8", "replace")
     if secret is not None:
@@ -182,16 +182,12 @@ def _reason(summary: str, result: GitResult) -> str:
     return "\n".join(visible(line.rstrip()) for line in (first, *said))[:_MAX_REASON_CHARACTERS]
 
 
-def _remember(git: HostGit, quarantine: Quarantine, fetched: Fetched, destination: str) -> None:
+def _remember(git: Git, quarantine: Quarantine, fetched: Fetched, destination: str) -> None:
     """The mirror knows what the remote has now, so that the next push of this run lists only what is new.
 
     A mirror that cannot be written keeps what it had: the next fetch brings it up to date, and the push has happened.
     """
     local = Address(scheme="file", host="file", url=str(quarantine.repository), path=str(quarantine.repository))
-    outgoing = "refs/heads/outgoing"
-    marked = git.run(["update-ref", outgoing, quarantine.commit], repository=quarantine.repository)
-    if not marked.ok:
-        return
     try:
         with locked(fetched.mirror, FetchLimits(), lambda _: None):
             git.run(
@@ -203,7 +199,7 @@ def _remember(git: HostGit, quarantine: Quarantine, fetched: Fetched, destinatio
                     "--no-auto-maintenance",
                     "--",
                     local.url,
-                    f"+{outgoing}:{destination}",
+                    f"+{OUTGOING}:{destination}",
                 ],
                 repository=fetched.mirror,
                 address=local,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.gate.failures import visible
-from runner.gate.host_git import HostGit
+from runner.gate.git import Git
 from runner.model.errors import RepositoryUnavailable
 
 __all__ = ["HEADS", "OBJECT_NAME", "TAGS", "FoundRef", "branch_refusal", "find_ref", "list_refs", "rev_list_input"]
@@ -37,14 +37,14 @@ class FoundRef:
     branch: str | None
 
 
-def list_refs(git: HostGit, repository: Path) -> dict[str, str]:
+def list_refs(git: Git, repository: Path) -> dict[str, str]:
     """Full name to object for every branch and tag. Raises GitFailed."""
     listing = git.output(["for-each-ref", "--format=%(objectname) %(refname)", HEADS, TAGS], repository=repository)
     lines = listing.decode("utf-8", "surrogateescape").split("\n")
     return {name: oid for oid, _, name in (line.partition(" ") for line in lines if line)}
 
 
-def find_ref(git: HostGit, repository: Path, refs: Mapping[str, str], ref: str) -> FoundRef:
+def find_ref(git: Git, repository: Path, refs: Mapping[str, str], ref: str) -> FoundRef:
     """The commit that `ref` names: a branch, a tag, a full ref name, or a commit that one of them holds.
 
     Raises:
@@ -93,7 +93,7 @@ def branch_refusal(name: str) -> str | None:
     return next((why for refused, why in checks if refused), None)
 
 
-def _commit_of(git: HostGit, repository: Path, oid: str, ref: str) -> str:
+def _commit_of(git: Git, repository: Path, oid: str, ref: str) -> str:
     peeled = git.run(
         ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{oid}^{{commit}}"], repository=repository
     )
@@ -107,7 +107,7 @@ def _commit_of(git: HostGit, repository: Path, oid: str, ref: str) -> str:
     return commit
 
 
-def _held_commit(git: HostGit, repository: Path, refs: Mapping[str, str], prefix: str) -> str | None:
+def _held_commit(git: Git, repository: Path, refs: Mapping[str, str], prefix: str) -> str | None:
     """The one commit whose name begins with `prefix`, when a branch or tag holds it."""
     listing = git.output(["rev-parse", f"--disambiguate={prefix}"], repository=repository).decode("ascii").split()
     kinds = git.output(

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from runner.gate.address import Address
-from runner.gate.credentials import Credential, CredentialSource
+from runner.gate.credentials import CredentialSource, Secret
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.git import Git, GitFailed
 from runner.gate.mirror import FetchLimits, list_remote, locked, refresh
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
 
@@ -25,7 +25,7 @@ __all__ = ["push_secret", "remote_now"]
 _LIMITS = FetchLimits(seconds=300.0)
 
 
-def remote_now(git: HostGit, fetched: Fetched, *, credential: CredentialSource | None = None) -> Mapping[str, str]:
+def remote_now(git: Git, fetched: Fetched, *, credential: CredentialSource | None = None) -> Mapping[str, str]:
     """Full name to object for the remote's branches and tags; the mirror has these refs and their objects.
 
     Raises:
@@ -42,7 +42,7 @@ def remote_now(git: HostGit, fetched: Fetched, *, credential: CredentialSource |
         raise _failed(f"the mirror on this host does not work: {failure}", "Start the run anew.") from failure
 
 
-def push_secret(credential: CredentialSource | None, address: Address) -> Credential | None:
+def push_secret(credential: CredentialSource | None, address: Address) -> Secret | None:
     """The credential, read now; None for a local address, and where the binding has none.
 
     Raises:
@@ -51,7 +51,7 @@ def push_secret(credential: CredentialSource | None, address: Address) -> Creden
     if credential is None or address.path is not None:
         return None
     try:
-        return credential.read()
+        return credential.read_for(address)
     except RepositoryUnavailable as error:
         raise ToolError(
             ErrorCode.PUSH_CREDENTIAL_MISSING, f"{error.message}.", rule="push.credential", hint=error.hint

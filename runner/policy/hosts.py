@@ -16,8 +16,9 @@ FILE_HOST = "file"
 
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-_SCP = re.compile(rf"[A-Za-z0-9._-]+@(?P<host>{_LABEL}(?:\.{_LABEL})*):(?!//).+")
-_SCHEMES = frozenset({"https", "http", "file"})
+_LOGIN = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
+_SCP = re.compile(rf"(?:{_LOGIN}@)?(?P<host>{_LABEL}(?:\.{_LABEL})*):(?!//)[^-].*")
+_SCHEMES = frozenset({"https", "http", "ssh", "file"})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _FORMS = "expected a role (" + ", ".join(ROLES) + "), a host, host:port, or *.host"
 
@@ -72,10 +73,8 @@ def check_address(address: str) -> None:
     if "::" in address.split("/", 1)[0]:
         raise ValueError("names a transport helper, which is a program to run; expected https://…")
     scheme, separator, _ = address.partition("://")
-    if scheme == "ssh" or (not separator and _SCP.fullmatch(address)):
-        raise ValueError("is an ssh address, which is not supported yet; expected https://… or file://…")
     if separator and scheme not in _SCHEMES:
-        raise ValueError("has a scheme that is not spoken here; expected https, http or file")
+        raise ValueError("has a scheme that is not spoken here; expected https, ssh, http or file")
     if _url_host(address) is not None and _has_secret(address):
         raise ValueError("holds a user name and password; a credential is never inline, use `credential`")
 
@@ -89,25 +88,28 @@ def host_of(address: str) -> str | None:
     """The host of an address, with its port when it has one, `file` for local ones; None for a short form."""
     if address.startswith(("/", "./", "../", "file://")):
         return FILE_HOST
+    scp_like = None if "://" in address else _SCP.fullmatch(address)
+    if scp_like is not None:
+        return scp_like["host"]
     return _url_host(address)
 
 
 def _url_host(address: str) -> str | None:
-    """Host and port of an http or https address; None when it is none."""
+    """Host and port of an address with a host; None when it is none."""
     try:
         split = urlsplit(address)
         host, port = split.hostname, split.port
     except ValueError:
         return None
-    if split.scheme not in ("http", "https") or not host:
+    if split.scheme not in ("http", "https", "ssh") or not host:
         return None
     return host if port is None else f"{host}:{port}"
 
 
 def _has_secret(address: str) -> bool:
     split = urlsplit(address)
-    # A lone user name is mostly a token.
-    return split.password is not None or split.username is not None
+    # A lone user name is mostly a token; in an ssh address it is the login.
+    return split.password is not None or (split.username is not None and split.scheme != "ssh")
 
 
 def _check_host(host: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 from runner.gate.address import Address, resolve_address
 from runner.gate.delivery import collect_step, delivery_steps
 from runner.gate.fetch import Fetched, fetch
+from runner.gate.git import Git
 from runner.gate.host_git import HostGit
 from runner.gate.outgoing import Quarantine, receive
 from runner.gate.remote_now import remote_now
@@ -27,9 +28,13 @@ def address_of(path: Path | str) -> Address:
 class Gate:
     """The gate over folders of one test."""
 
-    git: HostGit
+    git: Git
     mirrors: Path
     scratch: Path
+
+    def kept(self) -> list[str]:
+        """What fetches left in the folders of repositories, by name: of a whole mirror, `repo.git`."""
+        return sorted(path.name for path in self.mirrors.glob("*/*"))
 
     def fetch(self, where: Path | str, ref: str | None = None) -> Fetched:
         return fetch(self.git, address_of(where), ref, self.mirrors)

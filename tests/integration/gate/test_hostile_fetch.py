@@ -127,7 +127,7 @@ def test_a_tree_with_a_forbidden_name_is_refused(gate: Gate, tmp_path: Path, nam
         gate.fetch(remote)
 
     assert refused.value.code == "repository_objects_refused"
-    assert [path.suffix for path in gate.mirrors.iterdir()] == [".lock"]
+    assert gate.kept() == []
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_repository_with_an_object_missing_is_refused(gate: Gate, tmp_path: Pa
     with pytest.raises(RepositoryUnavailable):
         gate.fetch(remote)
 
-    assert [path.suffix for path in gate.mirrors.iterdir()] == [".lock"]
+    assert gate.kept() == []
 
 
 def test_a_shallow_repository_is_refused(gate: Gate, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,7 +12,6 @@ import pytest
 
 from runner.gate.credentials import CredentialKind, CredentialSource
 from runner.gate.fetch import Fetched, FetchLimits, fetch
-from runner.gate.host_git import HostGit
 from runner.gate.outgoing import receive
 from runner.gate.push import PushOutcome, PushStatus, push
 from runner.gate.remote_now import remote_now
@@ -41,8 +40,8 @@ def server(r0: R0, certificates: Certificates) -> Iterator[SmartHttp]:
 
 
 @pytest.fixture
-def gate(tmp_path: Path, certificates: Certificates) -> Gate:
-    return Gate(HostGit(tmp_path / "state", ca_file=certificates.ca_file), tmp_path / "mirrors", tmp_path / "scratch")
+def gate(open_gate: Callable[..., Gate], certificates: Certificates) -> Gate:
+    return open_gate(certificates.ca_file)
 
 
 def token_source(token: str = TOKEN) -> CredentialSource:
@@ -57,7 +56,7 @@ def fetched_from(gate: Gate, url: str, token: str | None = TOKEN, ref: str | Non
 def refusal(gate: Gate, url: str, token: str | None = TOKEN) -> RepositoryUnavailable:
     with pytest.raises(RepositoryUnavailable) as refused:
         fetched_from(gate, url, token)
-    assert [path.suffix for path in gate.mirrors.iterdir()] == [".lock"]
+    assert gate.kept() == []
     assert "\n" not in refused.value.message
     return refused.value
 
@@ -143,9 +142,11 @@ def test_a_push_whose_credential_cannot_be_read_says_so(gate: Gate, r0: R0, serv
     assert refused.value.code is ErrorCode.PUSH_CREDENTIAL_MISSING
 
 
-def test_a_certificate_of_an_unknown_authority_is_refused(server: SmartHttp, tmp_path: Path) -> None:
+def test_a_certificate_of_an_unknown_authority_is_refused(
+    open_gate: Callable[..., Gate], server: SmartHttp, tmp_path: Path
+) -> None:
     other = make_certificates(tmp_path / "other", "other")
-    gate = Gate(HostGit(tmp_path / "state", ca_file=other.ca_file), tmp_path / "mirrors", tmp_path / "scratch")
+    gate = open_gate(other.ca_file, name="other")
 
     assert refusal(gate, f"{server.url}/remote.git").code == "tls_failed"
     assert not server.seen

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runner.audit.log import verify_chain
-from runner.controller.host import Host
+from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.controller.run import Run, open_run
 from runner.controller.spec import RunRequest
@@ -72,6 +72,9 @@ class Bench:
             engine=self.engine,
             state=self.state,
             image="fake:latest",
+            gate=GateMode.HOST,
+            gate_image="fake-gate:latest",
+            ssh_known_hosts=None,
             ca_file=None,
             npm_registry=None,
             secrets={},

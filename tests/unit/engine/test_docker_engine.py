@@ -316,4 +316,4 @@ def test_a_control_that_the_engine_did_not_set_is_seen_missing(
 
 @pytest.mark.parametrize("kind", ["bind", "volume", "npipe"])
 def test_a_mount_of_any_kind_but_tmpfs_is_seen(kind: str) -> None:
-    assert seen([{"Type": kind, "Source": "/var/lib", "Destination": "/data"}]).binds == ("/var/lib:/data",)
+    assert seen([{"Type": kind, "Source": "/var/lib", "Destination": "/data"}]).binds == ("/var/lib:/data:ro",)

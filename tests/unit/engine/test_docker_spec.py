@@ -46,6 +46,7 @@ def test_the_whole_plan() -> None:
             "runner.run": "abc123",
             "runner.controller": "ctrl1",
             "runner.deadline": "1800000000",
+            "runner.role": "workspace",
         },
         host={
             "network_mode": "none",
@@ -152,6 +153,7 @@ def test_labels_of_the_run_win_over_labels_that_a_caller_gives() -> None:
         "runner.run": "abc123",
         "runner.controller": "ctrl1",
         "runner.deadline": "1800000000",
+        "runner.role": "workspace",
     }
 
 

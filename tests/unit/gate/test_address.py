@@ -33,6 +33,10 @@ def resolved(repo: str, *bindings: CodeHost) -> Address:
         ("https://Code.Example.com/o/n.git", "https://code.example.com/o/n.git", "code.example.com"),
         ("HTTPS://code.example.com:443/o/n", "https://code.example.com/o/n", "code.example.com"),
         ("https://code.example.com:8443/o/n", "https://code.example.com:8443/o/n", "code.example.com:8443"),
+        ("ssh://git@Code.Example.com/o/n.git", "ssh://git@code.example.com/o/n.git", "code.example.com"),
+        ("git+ssh://code.example.com:2222/o/n", "ssh://code.example.com:2222/o/n", "code.example.com:2222"),
+        ("git@code.example.com:o/n.git", "git@code.example.com:o/n.git", "code.example.com"),
+        ("code.example.com:o/n.git", "code.example.com:o/n.git", "code.example.com"),
         ("http://127.0.0.1:80/n.git", "http://127.0.0.1/n.git", "127.0.0.1"),
         ("http://localhost:3000/n.git", "http://localhost:3000/n.git", "localhost:3000"),
         ("http://[::1]:3000/n.git", "http://[::1]:3000/n.git", "[::1]:3000"),
@@ -60,9 +64,13 @@ def test_what_an_address_may_be(repo: str, url: str, host: str) -> None:
         "file:///srv/a%00b",
         "file:///srv/a%0ab",
         "file://other/srv/a",
-        "ssh://git@code.example.com/o/n.git",
-        "git@code.example.com:o/n.git",
-        "code.example.com:o/n.git",
+        "ssh://-oProxyCommand=x/o/n.git",
+        "-oProxyCommand=x:o/n.git",
+        "g it@code.example.com:o/n.git",
+        "git@code.example.com:",
+        "git@code.example.com:-x",
+        "git@-code.example.com:o/n.git",
+        "ssh://git@code.example.com/",
         "git://code.example.com/o/n.git",
         "ftp://code.example.com/o/n.git",
         "http://code.example.com/o/n.git",
@@ -86,6 +94,20 @@ def test_what_an_address_may_not_be(repo: str) -> None:
 
     assert refused.value.code == "repository_address_invalid"
     assert refused.value.hint
+
+
+@pytest.mark.parametrize("login", ["git:secret-1", "git:", "-oProxyCommand=x", "a b", "a%20b"])
+def test_an_ssh_address_may_hold_a_login_and_nothing_else_before_the_host(login: str) -> None:
+    with pytest.raises(RepositoryUnavailable) as refused:
+        resolved(f"ssh://{login}@code.example.com/o/n.git")
+
+    assert refused.value.code == "credential_inline"
+
+
+def test_a_binding_speaks_for_ssh_by_host_and_port() -> None:
+    assert resolved("git@code.example.com:o/n.git").matches_host("code.example.com")
+    assert resolved("ssh://git@code.example.com:2222/o/n.git").matches_host("code.example.com:2222")
+    assert not resolved("ssh://git@code.example.com:2222/o/n.git").matches_host("code.example.com")
 
 
 @pytest.mark.parametrize("userinfo", ["ada:secret-1", "secret-1", ":secret-1", "ada%3Asecret-1"])
@@ -155,6 +177,6 @@ def test_a_remote_host_called_file_is_not_the_local_binding() -> None:
 def test_garbage_is_an_address_without_a_credential_or_is_refused(repo: str) -> None:
     with contextlib.suppress(RepositoryUnavailable):
         address = resolved(repo, HOST)
-        assert address.scheme in ("file", "https", "http")
-        assert address.scheme == "file" or "@" not in address.url.split("/")[2]
+        assert address.scheme in ("file", "https", "http", "ssh")
+        assert address.scheme in ("file", "ssh") or "@" not in address.url.split("/")[2]
         assert address.digest

@@ -42,7 +42,7 @@ def test_one_state_is_packed_once_and_an_older_ones_is_dropped(gate: Gate, tmp_p
         pass
 
     assert len(said) == 2
-    assert len(list((fetched.mirror / "shipments").iterdir())) == 1
+    assert len(list((fetched.mirror.parent / "shipments").iterdir())) == 1
 
 
 def test_a_reader_is_not_disturbed_by_a_newer_shipment(gate: Gate, tmp_path: Path) -> None:
@@ -65,4 +65,4 @@ def test_a_broken_mirror_is_said_and_leaves_no_half_a_shipment(gate: Gate, tmp_p
         pass
 
     assert refused.value.code == "mirror_broken"
-    assert not (fetched.mirror / "shipments").exists()
+    assert not (fetched.mirror.parent / "shipments").exists()

@@ -43,6 +43,8 @@ def test_what_is_no_host_is_refused(host: str) -> None:
         ("https://a.example.com:8443/x", "a.example.com:8443"),
         ("file:///srv/x.git", "file"),
         ("/srv/x.git", "file"),
+        ("ssh://git@a.example.com:2222/x.git", "a.example.com:2222"),
+        ("git@a.example.com:owner/x.git", "a.example.com"),
         ("owner/name", None),
         ("https://a.example.com:port/x", None),
     ],
@@ -56,7 +58,6 @@ def test_the_host_of_an_address_is_found(address: str, host: str | None) -> None
     "address",
     [
         *("", "-x", "--upload-pack=x", "ext::sh -c x", "https://u:p@a.b/x", "https://tok@a.b/x", "ssh://u:p@a.b/x"),
-        *("ssh://git@a.example.com/x", "git@a.example.com:x/y.git"),  # not spoken by the gate yet
         *("a b", "a\nb", "fd::17/x", "git://a.b/x", "ftp://a.b/x", "HTTPS://a.b/x"),
     ],
 )

@@ -1,0 +1,165 @@
+"""The gate of one run: where its git runs, what that place sees of this host, and its one way out.
+
+Two containers from the gate's image, which runs no code of a repository:
+
+- the transfer room, for the run's whole life. It sees this repository's mirror, and reaches this repository's address
+  and nothing else. The credential is in it for the length of each git that needs it.
+- the judging room, a fresh one for each push. It takes in what the workspace hands over; it has no way out, meets no
+  credential, and sees the mirror read-only. What it let pass is all that the transfer room sees of the workspace.
+
+Each is proved before its first use, as the workspace is. Where the operator chose `RUNNER_GATE=host`, both are git on
+the host.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner.controller import posture
+from runner.controller.gate_way import GateWay
+from runner.controller.host import GateMode
+from runner.engine.contract import Mount, Sandbox, SandboxLimits, SandboxSpec
+from runner.gate.address import Address
+from runner.gate.git import Git
+from runner.gate.host_git import HostGit
+from runner.gate.local import common_folder, folders_of
+from runner.gate.mirror import mirror_folder
+from runner.gate.room_git import RoomGit
+from runner.model.errors import RepositoryUnavailable
+
+if TYPE_CHECKING:
+    from runner.controller.prepare import Prepared
+
+__all__ = ["judging_git", "quarantine_folder", "transfer_git"]
+
+_MEMORY_MIB = 3072  # index-pack and pack-objects of a repository of some gigabytes
+_FILE_MIB = 64 * 1024  # the bound of a pack is git's caller's; this one only has to be above it
+_OWN_MIB = 64
+_OWN_INODES = 1000
+_PIDS = 128
+_OPEN_FILES = 4096
+# Mounted over, these would take the image's own programs away.
+_TAKEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/runner", "/proc", "/run", "/sbin", "/sys", "/usr")
+
+
+def quarantine_folder(run: Prepared) -> Path:
+    """Where the judging room takes in what would leave; it exists."""
+    folder = run.record.folder / "quarantine"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def transfer_git(run: Prepared, address: Address, ca_file: Path | None, *, pushes: bool) -> Git:
+    """Git that may connect to `address`. `pushes` says that the policy has a binding for it.
+
+    Raises:
+        EngineUnavailable, PostureFailed: the room could not be started as asked.
+        RepositoryUnavailable: a local repository whose place cannot be shown to a container.
+    """
+    if run.host.gate is GateMode.HOST:
+        return HostGit(run.host.state.path / "gate", ca_file=ca_file)
+    known_hosts = _known_hosts(run, address)
+    mounts = [
+        Mount(str(mirror_folder(run.host.state.mirrors, address)), writable=True),
+        Mount(str(quarantine_folder(run))),
+        *(Mount(str(path)) for path in (ca_file, known_hosts) if path is not None),
+        *_local_mounts(address, writable=pushes),
+    ]
+    if address.scheme == "ssh":
+        mounts.append(Mount(str(_passwd(run)), at="/etc/passwd"))
+    room = _start(run, "gate", tuple(mounts))
+    way = GateWay(room, run.audit)
+    run.stack.callback(way.close)
+    return RoomGit(room, way, ca_file=ca_file, known_hosts=known_hosts)
+
+
+@contextmanager
+def judging_git(run: Prepared, transfer: Git, mirror: Path) -> Iterator[Git]:
+    """Git for what the workspace hands over, in a room of its own while the block runs.
+
+    Raises:
+        EngineUnavailable, PostureFailed: the room could not be started as asked.
+    """
+    if run.host.gate is GateMode.HOST:
+        yield transfer
+        return
+    mounts = (Mount(str(mirror.parent)), Mount(str(quarantine_folder(run)), writable=True))
+    room = _start(run, "judge", mounts)
+    try:
+        yield RoomGit(room, None, ca_file=None, known_hosts=None)
+    finally:
+        room.remove()
+
+
+def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
+    limits = SandboxLimits(
+        run_seconds=run.policy.limits.run_seconds,
+        memory_mib=_MEMORY_MIB,
+        cpus=run.policy.limits.cpus,
+        pids=_PIDS,
+        open_files=_OPEN_FILES,
+        workspace_mib=_OWN_MIB,
+        workspace_inodes=_OWN_INODES,
+        file_mib=_FILE_MIB,
+    )
+    # The controller's own user, so that mirrors stay its own: the container gives it no capability.
+    user = f"{os.geteuid()}:{os.getegid()}"
+    spec = SandboxSpec(
+        run_id=run.record.run_id,
+        controller_id=run.host.state.controller_id,
+        image=run.host.engine.image(run.host.gate_image).id,
+        limits=limits,
+        deadline_unix=run.deadline_unix,
+        runtime=run.policy.runtime,
+        role=role,
+        user=user,
+        mounts=mounts,
+    )
+    run.audit.append("gate.start", {"role": role, "mounts": [mount.said for mount in mounts]})
+    room = run.host.engine.start(spec)
+    run.stack.callback(room.remove)
+    cage = posture.Cage(user, mounts)
+    checks = posture.prove(limits, spec.runtime, room.host_posture(), room.guest_posture(), cage)
+    run.audit.append("gate.posture", {"role": role, "checks": [asdict(check) for check in checks]})
+    posture.require(checks)
+    return room
+
+
+def _known_hosts(run: Prepared, address: Address) -> Path | None:
+    file = run.host.ssh_known_hosts
+    return file if address.scheme == "ssh" and file is not None and file.is_file() else None
+
+
+def _passwd(run: Prepared) -> Path:
+    """A file that names the controller's user: ssh works for nobody else, and the image cannot know it."""
+    file = run.record.folder / "passwd"
+    lines = ["root:x:0:0::/:/bin/false", "keeper:x:900:900::/:/bin/false", "relay:x:901:901::/:/bin/false"]
+    if os.geteuid() not in (0, 900, 901):
+        lines.append(f"gate:x:{os.geteuid()}:{os.getegid()}::/tmp:/bin/false")
+    file.write_text("\n".join(lines) + "\n", encoding="ascii")
+    return file
+
+
+def _local_mounts(address: Address, *, writable: bool) -> list[Mount]:
+    if address.path is None:
+        return []
+    path = Path(address.path)
+    if not path.is_dir():
+        return []  # the fetch says so in its own words
+    mounts = [Mount(str(folder)) for folder in folders_of(path)]
+    if writable:
+        common = Path(os.path.normpath(common_folder(path)))
+        mounts = [mount for mount in mounts if mount.path != str(common)] + [Mount(str(common), writable=True)]
+    for mount in mounts:
+        if mount.path in ("/", "/tmp") or any(Path(mount.path).is_relative_to(taken) for taken in _TAKEN):  # noqa: S108
+            raise RepositoryUnavailable(
+                f"the folder {mount.path} cannot be shown to the gate's container: the container has its own",
+                hint="Clone the repository to another place, or set RUNNER_GATE=host.",
+                code="repository_place_unsupported",
+            )
+    return mounts
