@@ -61,6 +61,7 @@ def transfer_git(run: Prepared, address: Address, ca_file: Path | None, *, pushe
         EngineUnavailable, PostureFailed: the room could not be started as asked.
         RepositoryUnavailable: a local repository whose place cannot be shown to a container.
     """
+    run.facts["gate"] = {"place": str(run.host.gate), "rooms": []}
     if run.host.gate is GateMode.HOST:
         return HostGit(run.host.state.path / "gate", ca_file=ca_file)
     known_hosts = _known_hosts(run, address)
@@ -125,7 +126,9 @@ def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
     run.stack.callback(room.remove)
     cage = posture.Cage(user, mounts)
     checks = posture.prove(limits, spec.runtime, room.host_posture(), room.guest_posture(), cage)
-    run.audit.append("gate.posture", {"role": role, "checks": [asdict(check) for check in checks]})
+    proof = {"role": role, "image": spec.image, "checks": [asdict(check) for check in checks]}
+    run.facts["gate"]["rooms"].append(proof)
+    run.audit.append("gate.posture", proof)
     posture.require(checks)
     return room
 

@@ -22,6 +22,7 @@ import typer
 
 from runner.doors import render
 from runner.engine.docker_images import LABEL_BASE, DockerImages, EngineHealth, ImageState
+from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
 from runner.model.errors import ExitCode, RunnerError
 from runner.settings import Settings
 
@@ -61,7 +62,9 @@ class Looks(Protocol):
         ...
 
 
-def run_doctor(settings: Settings, connect: Callable[[], Looks] | None = None) -> list[Finding]:
+def run_doctor(
+    settings: Settings, connect: Callable[[], Looks] | None = None, connect_gate: Callable[[], Looks] | None = None
+) -> list[Finding]:
     """Every finding, host first, then engine and image. Never raises for what it finds."""
     findings = [_python(), _git(settings.secrets.get("PATH")), _state_dir(settings.state_dir), _ca(settings.ca_file)]
     findings.append(_space("disk: state", settings.state_dir))
@@ -70,6 +73,7 @@ def run_doctor(settings: Settings, connect: Callable[[], Looks] | None = None) -
             health = engine.health()
             findings += _engine(health)
             findings += _image(engine)
+        findings.append(_gate(settings, connect_gate or _connect(settings, GATE)))
     except RunnerError as error:
         findings.append(Finding("engine", "fail", error.message, "Start one with `make engine`."))
     return findings
@@ -97,8 +101,22 @@ def doctor(
         raise typer.Exit(int(ExitCode.ENGINE))
 
 
-def _connect(settings: Settings) -> Callable[[], Looks]:
-    return lambda: DockerImages(settings.docker, reference=settings.image)
+def _connect(settings: Settings, kind: ImageKind = WORKSPACE) -> Callable[[], Looks]:
+    reference = settings.gate_image if kind is GATE else settings.image
+    return lambda: DockerImages(settings.docker, kind=kind, reference=reference)
+
+
+def _gate(settings: Settings, connect: Callable[[], Looks]) -> Finding:
+    if settings.gate == "host":
+        mend = "Unset RUNNER_GATE: git would then run in a container, unless the engine is on another machine."
+        return Finding("gate", "warn", "git parses what repositories send on this host", mend)
+    with closing(connect()) as engine:
+        state = engine.state()
+    if state.id is None:
+        return Finding("gate", "fail", f"{state.reference} is not there", "Build it with `make image`.")
+    if not state.current:
+        return Finding("gate", "warn", f"{state.reference} is older than its sources", "Rebuild it with `make image`.")
+    return Finding("gate", "ok", f"{state.reference} {state.id.removeprefix('sha256:')[:12]}, up to date")
 
 
 def _python() -> Finding:

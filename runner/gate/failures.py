@@ -27,12 +27,16 @@ class _Kind:
 
 _CREDENTIAL_HINT = "Check the binding's credential for this host: it is missing, expired, or lacks access."
 _KINDS = (
+    _Kind(("Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED"),
+          "ssh_host_key_unknown", "Put the host's key, checked, into the known_hosts file (RUNNER_SSH_KNOWN_HOSTS)."),
+    _Kind(("Permission denied (", "Load key ", "Too many authentication failures"),
+          "credential_refused", "Check the binding's ssh key: it is missing, not accepted, or has a passphrase."),
     _Kind(("Authentication failed", "could not read Username", "could not read Password", "error: 401", "error: 403"),
           "credential_refused", _CREDENTIAL_HINT),
     _Kind(("SSL certificate problem", "server certificate verification failed", "SSL: ", "gnutls_handshake", "CAfile"),
           "tls_failed", "Check the server's certificate, and set SSL_CERT_FILE to the trust store that signs it."),
     _Kind(("Could not resolve host", "Failed to connect", "Couldn't connect", "Connection refused", "Connection reset",
-           "Connection timed out", "Empty reply from server", "Network is unreachable"),
+           "Connection timed out", "kex_exchange_identification", "Empty reply from server", "Network is unreachable"),
           "repository_unreachable", "Check the address and this host's network."),
     _Kind(("fsck error", "fsckObjects", "index-pack failed", "object corrupt", "invalid index-pack output"),
           "repository_objects_refused", "The repository holds an object that strict checking refuses."),

@@ -7,6 +7,7 @@ relayed connection to the one address at hand and to nothing else.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
@@ -101,7 +102,7 @@ class RoomGit(Git):
             *("-o", "HostName=127.0.0.1", "-o", f"Port={port}", "-o", f"HostKeyAlias={alias}"),
             *("-o", f"UserKnownHostsFile={self._known_hosts}", "-o", f"User={user}"),
         ]
-        command = " ".join(f"'{word}'" for word in words)
+        command = shlex.join(words)
         return {"GATE_SSH": command, "GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}
 
 

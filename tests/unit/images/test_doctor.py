@@ -26,6 +26,7 @@ HEALTHY = EngineHealth(
 PRESENT = ImageState(
     "runner-workspace:dev", "sha256:12", current=True, recorded=True, user="agent", labels={"runner.base": "pull x"}
 )
+GATE = dataclasses.replace(PRESENT, reference="runner-gate:dev")
 Usage = namedtuple("Usage", ("total", "used", "free"))
 
 
@@ -68,9 +69,9 @@ def space(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return free
 
 
-def findings(settings: Settings, engine: Engine | None = None) -> dict[str, Finding]:
+def findings(settings: Settings, engine: Engine | None = None, gate: ImageState = GATE) -> dict[str, Finding]:
     chosen = engine or Engine()
-    return {finding.check: finding for finding in run_doctor(settings, lambda: chosen)}
+    return {finding.check: finding for finding in run_doctor(settings, lambda: chosen, lambda: Engine(state=gate))}
 
 
 def changed(settings: Settings, **fields: Any) -> Settings:
@@ -84,6 +85,23 @@ def test_a_healthy_host_needs_no_mending(settings: Settings) -> None:
     assert {"python", "git", "state", "authorities", "engine", "seccomp", "limits", "storage", "image", "base"} <= set(
         found
     )
+
+
+@pytest.mark.parametrize(
+    ("image", "state"),
+    [
+        (dataclasses.replace(GATE, id=None), "fail"),
+        (dataclasses.replace(GATE, current=False), "warn"),
+    ],
+)
+def test_a_gate_image_that_is_missing_or_old_is_named(settings: Settings, image: ImageState, state: str) -> None:
+    found = findings(settings, gate=image)["gate"]
+    assert (found.state, "make image" in found.mend) == (state, True)
+
+
+def test_a_gate_on_the_host_is_a_warning_that_says_what_it_costs(settings: Settings) -> None:
+    found = findings(changed(settings, gate="host"))["gate"]
+    assert (found.state, "RUNNER_GATE" in found.mend) == ("warn", True)
 
 
 def test_the_engine_is_given_back(settings: Settings) -> None:
