@@ -43,7 +43,7 @@ def folders_of(path: Path) -> list[Path]:
     _add_lenders(common_folder(path) / "objects", found, _MAX_LENDERS)
     plain = [Path(os.path.normpath(folder)) for folder in found if folder.is_dir()]
     kept: list[Path] = []
-    for folder in sorted(set(plain), key=lambda folder: len(folder.parts)):
+    for folder in sorted(set(plain), key=lambda folder: (len(folder.parts), folder)):
         if not any(folder.is_relative_to(outer) for outer in kept):
             kept.append(folder)
     return kept

@@ -6,8 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
-from runner.controller.posture import Check, prove, require
-from runner.engine.contract import GuestPosture, HostPosture, SandboxLimits, SandboxSpec
+from runner.controller.posture import Cage, Check, prove, require
+from runner.engine.contract import GuestPosture, HostPosture, Mount, SandboxLimits, SandboxSpec
 from runner.engine.fake import FakeEngine
 from runner.model.errors import ExitCode, PostureFailed
 
@@ -124,3 +124,43 @@ def test_all_that_failed_is_named() -> None:
     with pytest.raises(PostureFailed) as failed:
         require([Check("one", "a", "b", False), Check("two", "a", "a", True), Check("three", "c", "d", False)])
     assert "one" in failed.value.message and "three" in failed.value.message and "two" not in failed.value.message
+
+
+ROOM = Cage("1234:1234", (Mount("/srv/mirror", writable=True), Mount("/srv/ca.pem")))
+ROOM_HOST = replace(HOST, binds=("/srv/ca.pem:/srv/ca.pem:ro", "/srv/mirror:/srv/mirror:rw"))
+ROOM_GUEST = replace(GUEST, uid=1234, gid=1234, writable_mounts=(*GUEST.writable_mounts, "/srv/mirror"))
+
+
+def missed_in_room(host: HostPosture = ROOM_HOST, guest: GuestPosture = ROOM_GUEST) -> list[str]:
+    return [check.control for check in prove(LIMITS, "runc", host, guest, ROOM) if not check.active]
+
+
+def test_a_room_of_the_gate_has_the_mounts_that_were_asked_for() -> None:
+    assert missed_in_room() == []
+
+
+@pytest.mark.parametrize(
+    "binds",
+    [
+        (),
+        ("/srv/mirror:/srv/mirror:rw",),
+        ("/srv/ca.pem:/srv/ca.pem:rw", "/srv/mirror:/srv/mirror:rw"),
+        ("/srv/ca.pem:/srv/ca.pem:ro", "/srv/mirror:/srv/mirror:rw", "/:/host:ro"),
+        ("/srv/ca.pem:/srv/ca.pem:ro", "/srv:/srv/mirror:rw"),
+    ],
+)
+def test_a_mount_too_few_too_many_or_of_another_kind_fails_a_rooms_proof(binds: tuple[str, ...]) -> None:
+    assert missed_in_room(host=replace(ROOM_HOST, binds=binds)) == ["host mounts"]
+
+
+def test_a_room_that_can_write_where_it_should_only_read_fails_its_proof() -> None:
+    guest = replace(ROOM_GUEST, writable_mounts=(*ROOM_GUEST.writable_mounts, "/srv/ca.pem"))
+    assert missed_in_room(guest=guest) == ["no other writable mounts"]
+
+
+def test_a_room_that_runs_as_somebody_else_fails_its_proof() -> None:
+    assert missed_in_room(guest=replace(ROOM_GUEST, uid=0)) == ["user"]
+
+
+def test_a_workspace_may_have_no_mount_that_a_room_may_have() -> None:
+    assert missed(host=ROOM_HOST) == ["no host mounts"]

@@ -66,3 +66,19 @@ def test_a_broken_mirror_is_said_and_leaves_no_half_a_shipment(gate: Gate, tmp_p
 
     assert refused.value.code == "mirror_broken"
     assert not (fetched.mirror.parent / "shipments").exists()
+
+
+@pytest.mark.parametrize("swapped", ["shipments", "state", "pack"])
+def test_a_link_that_the_gates_container_left_is_not_followed(gate: Gate, tmp_path: Path, swapped: str) -> None:
+    fetched = gate.fetch(bare_repository(tmp_path / "r.git", [Commit({"a": "1"})]))
+    with shipment(gate.git, fetched):
+        pass
+    shipments = fetched.mirror.parent / "shipments"
+    state = next(shipments.iterdir())
+    target = {"shipments": shipments, "state": state, "pack": next(state.glob("*.pack"))}[swapped]
+    target.rename(tmp_path / "secret")
+    target.symlink_to(tmp_path / "secret")
+    with pytest.raises(RepositoryUnavailable) as refused, shipment(gate.git, fetched):
+        pass
+
+    assert refused.value.code == "mirror_broken"
