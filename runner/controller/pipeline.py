@@ -1,8 +1,8 @@
 """The one way of a tool call, through every door.
 
 1. Look the tool up; the run must be ready and the time not used up.
-2. Parse the arguments strictly.
-3. Write `call.started` to the audit log: no audit, no action.
+2. Look at the arguments' form; write `call.started` to the audit log: no audit, no action.
+3. Parse the arguments strictly.
 4. Ask the exploration budget.
 5. Act; decisions are written to the log as they fall.
 6. Move the budget on and write `call.finished`.
@@ -25,6 +25,7 @@ from runner.policy import budget
 from runner.policy.basis import Basis
 from runner.policy.document import Policy
 from runner.policy.redaction import redact_arguments
+from runner.policy.strict_json import form_fault
 from runner.tools.base import Effect, Tool, parse_arguments
 from runner.tools.registry import TOOLS
 from runner.tools.workspace import ToolWorkspace
@@ -136,8 +137,8 @@ class Pipeline:
                 f"the run used up its {self._run_seconds} s", hint="Raise limits.runSeconds in the policy."
             )
         tool = _look_up(name)
-        digest = _digest(arguments)
-        told = {"arguments_sha256": digest, "arguments": redact_arguments(arguments)}
+        _require_form(arguments)
+        told = {"arguments_sha256": argument_digest(arguments), "arguments": redact_arguments(arguments)}
         self._audit.append("call.started", {"seq": self._seq, "tool": tool.name, **told})
         parsed = parse_arguments(tool, arguments)
         ground = None if tool.ground is None else tool.ground(parsed)
@@ -163,12 +164,12 @@ def _look_up(name: str) -> Tool:
     return tool
 
 
-def _digest(arguments: object) -> str:
-    try:
-        return argument_digest(arguments)
-    except RecursionError:
-        # Writing JSON may give up a few levels before reading it does; that is the caller's fault and no bug.
-        raise ToolError(ErrorCode.INVALID_ARGUMENTS, "The arguments are nested too deeply.") from None
+def _require_form(arguments: object) -> None:
+    """Before the audit log or anything else walks them: what a door hands over may be of any depth."""
+    fault = form_fault(arguments)
+    if fault is not None:
+        hint = "The arguments of a tool are one object of texts, numbers and lists of texts."
+        raise ToolError(ErrorCode.INVALID_ARGUMENTS, f"The arguments cannot be read: {fault}.", hint=hint)
 
 
 def _ended(error: RunnerError) -> CallAnswer:

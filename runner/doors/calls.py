@@ -5,13 +5,12 @@ Lines are read one at a time, so a caller can write the next call after it has r
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from runner.model.errors import ErrorCode, ToolError
+from runner.policy.strict_json import read_json
 
 __all__ = ["MAX_LINE_BYTES", "Call", "bounded_lines", "parse_calls"]
 
@@ -49,9 +48,9 @@ def _parse(line: bytes, number: int) -> Call:
     if len(line) > MAX_LINE_BYTES:
         return _broken(None, "", number, f"it is longer than {MAX_LINE_BYTES} bytes")
     try:
-        value = json.loads(line, parse_float=_finite, parse_constant=_finite)
-    except (ValueError, RecursionError) as error:
-        return _broken(None, "", number, f"it is not JSON ({type(error).__name__})")
+        value = read_json(line)
+    except ValueError as error:
+        return _broken(None, "", number, str(error))
     if not isinstance(value, dict):
         return _broken(None, "", number, "it is not a JSON object")
     identity, tool = value.get("id"), value.get("tool")
@@ -61,14 +60,6 @@ def _parse(line: bytes, number: int) -> Call:
     if unknown:
         return _broken(identity, tool, number, f"unknown key {unknown[0][:40]!r}")
     return Call(identity, tool, value.get("arguments", {}))
-
-
-def _finite(text: str) -> float:
-    """The number. NaN, infinities and what overflows to one are not JSON, and could not be answered with as JSON."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{text[:40]} is no number of JSON")
-    return number
 
 
 def _broken(identity: Any, tool: str, number: int, why: str) -> Call:
