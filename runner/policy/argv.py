@@ -34,6 +34,7 @@ __all__ = ["ArgvPolicy", "ArgvVerdict", "decide_argv", "judge_argv", "split_git_
 
 MAX_ELEMENTS = 10_000
 MAX_BYTES = 1024 * 1024  # half of what Linux takes for argv and environment together
+MAX_WORD_BYTES = 128 * 1024 - 1  # Linux's MAX_ARG_STRLEN, less the NUL at its end
 
 _JUDGES: dict[str, Callable[[Call, Sequence[str]], Decision | None]] = {
     "git": judge_git,
@@ -61,29 +62,33 @@ def validate_argv(value: object) -> list[str]:
         if not isinstance(word, str):
             raise _required("argv must hold strings only.")
         size += len(word)
-        if size > MAX_BYTES:
+        if size > MAX_BYTES:  # in characters, which are not more than bytes: before any other work on them
             raise _invalid(f"argv is larger than {MAX_BYTES} bytes.")
         words.append(word)
     _check_text(words)
     return words
 
 
-def split_git_args(args: list[str] | str) -> list[str]:
+def split_git_args(args: object) -> list[str]:
     """The arguments of the `git` tool as a list; one string is split by shell quoting rules, without a shell.
 
     Raises:
-        ToolError: argv_required when there are none; invalid_arguments when quotes are not balanced, or a word
-            cannot be passed on.
+        ToolError: argv_required when there are none, or they are not text; invalid_arguments when quotes are not
+            balanced, or a word cannot be passed on.
     """
-    if not isinstance(args, str):
-        return validate_argv(args)
+    words = _split(args) if isinstance(args, str) else args
+    if not isinstance(words, list | tuple) or not words:
+        return validate_argv(words)
+    return validate_argv(["git", *words])[1:]  # the program is git, so no word of these can name another
+
+
+def _split(args: str) -> list[str]:
     if len(args) > MAX_BYTES:
         raise _invalid(f"args is larger than {MAX_BYTES} bytes.")
     try:
-        words = shlex.split(args)
+        return shlex.split(args)
     except ValueError as error:
         raise _invalid(f"args cannot be split: {error}.") from error
-    return validate_argv(words)
 
 
 def decide_argv(
@@ -158,7 +163,10 @@ def _check_text(words: list[str]) -> None:
     for position, word in enumerate(words):
         if "\0" in word or not _encodable(word):
             raise _invalid(f"argv[{position}] holds a NUL or a lone surrogate; no program can be given it.")
-        size += len(word.encode())
+        length = len(word.encode())
+        if length > MAX_WORD_BYTES:
+            raise _invalid(f"argv[{position}] is larger than {MAX_WORD_BYTES} bytes; write it to a file and name that.")
+        size += length
     if size > MAX_BYTES:
         raise _invalid(f"argv is larger than {MAX_BYTES} bytes.")
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from runner.model.errors import ErrorCode, ToolError
 from runner.policy.budget import Ground
 from runner.tools.workspace import ToolWorkspace
 
-__all__ = ["Arguments", "Effect", "Retry", "Tool", "encode_text", "parse_arguments"]
+__all__ = ["Arguments", "Effect", "Retry", "Text", "Tool", "parse_arguments"]
 
 _SHOWN_NAME_CHARS = 64  # an unknown field's name is the caller's own text, and may be as long as the whole call
 
@@ -22,6 +22,18 @@ class Arguments(BaseModel):
     """Arguments of a tool call: strict types, no unknown fields, camelCase as the contract spells them."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _utf8(text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(f"holds a lone surrogate at character {error.start}, which is not UTF-8") from None
+    return text
+
+
+Text = Annotated[str, AfterValidator(_utf8)]
+"""Text that is written somewhere or searched for. JSON can spell halves of characters; no file can hold them."""
 
 
 class Effect(StrEnum):
@@ -84,7 +96,10 @@ def parse_arguments(tool: Tool, raw: object) -> Arguments:
 def _invalid(tool: Tool, error: ValidationError) -> ToolError:
     # Field and reason only: values are not echoed, they may be large or hostile.
     problems = [
-        {"field": ".".join(str(part)[:_SHOWN_NAME_CHARS] for part in problem["loc"]), "reason": problem["msg"]}
+        {
+            "field": ".".join(str(part)[:_SHOWN_NAME_CHARS] for part in problem["loc"]),
+            "reason": problem["msg"].removeprefix("Value error, "),
+        }
         for problem in error.errors(include_url=False, include_input=False, include_context=False)
     ][:20]
     said = "; ".join(f"{problem['field']}: {problem['reason']}" for problem in problems)
@@ -95,19 +110,3 @@ def _invalid(tool: Tool, error: ValidationError) -> ToolError:
         hint=f"Its fields are: {known or 'none'}.",
         details={"problems": problems},
     )
-
-
-def encode_text(text: str, field: str) -> bytes:
-    """`text` as UTF-8.
-
-    Raises:
-        ToolError: `invalid_arguments` when it holds a lone surrogate, which no file can hold as UTF-8.
-    """
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENTS,
-            f"{field} holds a lone surrogate at character {error.start}, which is not UTF-8.",
-            details={"problems": [{"field": field, "reason": "not UTF-8"}]},
-        ) from None

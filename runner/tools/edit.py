@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.model.errors import ErrorCode, ToolError
-from runner.tools.base import Arguments, Effect, Retry, Tool, encode_text
+from runner.tools.base import Arguments, Effect, Retry, Text, Tool
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL", "replace_exactly"]
@@ -22,8 +22,8 @@ class EditArguments(Arguments):
     """Where, what stands there, what shall stand there."""
 
     path: Annotated[str, Field(description="Path relative to the workspace root.")]
-    oldString: Annotated[str, Field(description="The exact text to replace, line ends included.")]
-    newString: Annotated[str, Field(description="The text to put in its place, taken literally.")]
+    oldString: Annotated[Text, Field(description="The exact text to replace, line ends included.")]
+    newString: Annotated[Text, Field(description="The text to put in its place, taken literally.")]
     replaceAll: Annotated[bool, Field(default=False, description="Replace every occurrence instead of exactly one.")]
 
 
@@ -38,8 +38,8 @@ def _first_check(raw: Mapping[str, Any]) -> None:
 
 
 def _act(workspace: ToolWorkspace, arguments: EditArguments) -> dict[str, Any]:
-    old = encode_text(arguments.oldString, "oldString")
-    new = encode_text(arguments.newString, "newString")
+    old = arguments.oldString.encode("utf-8")
+    new = arguments.newString.encode("utf-8")
     before = workspace.read_for_edit(arguments.path)
     after, count = replace_exactly(before.data, old, new, every=arguments.replaceAll)
     workspace.write(arguments.path, after, expect=before.sha256)

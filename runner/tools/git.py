@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.model.errors import ErrorCode
-from runner.policy.argv import split_git_args, validate_argv
+from runner.policy.argv import split_git_args
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
 
@@ -24,11 +24,7 @@ class GitArguments(Arguments):
 
 
 def _first_check(raw: Mapping[str, Any]) -> None:
-    args = raw.get("args")
-    if isinstance(args, str):
-        split_git_args(args)
-    else:
-        validate_argv(args)
+    split_git_args(raw.get("args"))
 
 
 def _act(workspace: ToolWorkspace, arguments: GitArguments) -> dict[str, Any]:

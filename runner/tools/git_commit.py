@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from runner.model.errors import ErrorCode
-from runner.tools.base import Arguments, Effect, Retry, Tool, encode_text
+from runner.tools.base import Arguments, Effect, Retry, Text, Tool
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
+
+_MAX_MESSAGE_BYTES = 1024 * 1024
+"""As much as a whole command line may have; what is longer belongs into a file."""
+
+
+def _message(text: str) -> str:
+    """Before anything is staged and any hook has run: git itself refuses a NUL only after both."""
+    if "\0" in text:
+        raise ValueError("holds a NUL, which no commit message can have")
+    if len(text.encode("utf-8")) > _MAX_MESSAGE_BYTES:
+        raise ValueError(f"is larger than {_MAX_MESSAGE_BYTES} bytes; say it in fewer words, and the rest in a file")
+    return text
 
 
 class GitCommitArguments(Arguments):
     """The message."""
 
-    message: Annotated[str, Field(description="The commit message.")]
+    message: Annotated[Text, AfterValidator(_message), Field(description="The commit message.")]
 
 
 def _act(workspace: ToolWorkspace, arguments: GitCommitArguments) -> dict[str, Any]:
-    encode_text(arguments.message, "message")
     outcome = workspace.commit(arguments.message)
     return {"commit": outcome.commit, "files": list(outcome.files)}
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.model.errors import ErrorCode
-from runner.tools.base import Arguments, Effect, Retry, Tool, encode_text
+from runner.tools.base import Arguments, Effect, Retry, Text, Tool
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -17,11 +17,11 @@ class WriteFileArguments(Arguments):
     """Where, and what."""
 
     path: Annotated[str, Field(description="Path relative to the workspace root. Missing folders are made.")]
-    content: Annotated[str, Field(description="The whole new content.")]
+    content: Annotated[Text, Field(description="The whole new content.")]
 
 
 def _act(workspace: ToolWorkspace, arguments: WriteFileArguments) -> dict[str, Any]:
-    workspace.write(arguments.path, encode_text(arguments.content, "content"))
+    workspace.write(arguments.path, arguments.content.encode("utf-8"))
     return {"ok": True}
 
 
