@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from runner.model.errors import UsageError
+from runner.policy.bounded_yaml import MAX_BYTES, YamlRefused, read_yaml
 from runner.policy.load import LoadedPolicy
 from runner.tools.registry import TOOLS
 
 __all__ = ["RunRequest", "SpecFile", "read_spec"]
 
-_MAX_SPEC_BYTES = 256 * 1024
+_KEYS = "Keys: repo, ref, policy, tools."
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +52,31 @@ def read_spec(path: Path) -> SpecFile:
         UsageError: naming the file, the field and what was expected.
     """
     try:
-        text = path.read_bytes()[: _MAX_SPEC_BYTES + 1]
-        if len(text) > _MAX_SPEC_BYTES:
-            raise UsageError(f"the spec {path} is larger than {_MAX_SPEC_BYTES} bytes")
-        raw: Any = yaml.safe_load(text)
-    except OSError as error:
-        raise UsageError(f"the spec {path} cannot be read: {error.strerror}", hint="Name a readable file.") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise UsageError(f"the spec {path} is not YAML: {str(error).splitlines()[0]}") from error
-    if not isinstance(raw, Mapping):
-        raise UsageError(f"the spec {path} must be a mapping", hint="Keys: repo, ref, policy, tools.")
+        raw = read_yaml(_read(path)).data
+    except YamlRefused as error:
+        raise UsageError(f"{path}:{error.line}: the spec {error.reason}", hint=_KEYS) from error
+    if not isinstance(raw, dict):
+        raise UsageError(f"the spec {path} must be a mapping", hint=_KEYS)
     try:
-        spec = SpecFile.model_validate(dict(raw))
+        spec = SpecFile.model_validate(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"{path}: {where}: {first['msg']}", hint="Keys: repo, ref, policy, tools.") from None
+        where = ".".join(str(part)[:64] for part in first["loc"])
+        raise UsageError(f"{path}: {where}: {first['msg']}", hint=_KEYS) from None
     unknown = sorted(set(spec.tools or ()) - set(TOOLS))
     if unknown:
-        raise UsageError(f"{path}: tools: there is no tool {unknown[0]!r}", hint=f"The tools: {', '.join(TOOLS)}.")
+        raise UsageError(
+            f"{path}: tools: there is no tool {unknown[0][:100]!r}", hint=f"The tools: {', '.join(TOOLS)}."
+        )
     return spec
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.is_file():  # a FIFO would wait for ever, a device has no end
+            raise UsageError(f"there is no spec {path}", hint="Name a readable file.")
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a path"
+        raise UsageError(f"the spec {path} cannot be read: {reason}", hint="Name a readable file.") from error

@@ -25,6 +25,7 @@ MAX_DEPTH = 12
 
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}")
+_TOO_LONG = re.compile(r"[-+]?(?:[0-9]{19,}(?:\.[0-9]*)?|[0-9]+\.[0-9]{19,})")
 _NULLS = frozenset({"", "~", "null"})
 
 Location = tuple[str | int, ...]
@@ -161,6 +162,8 @@ def _scalar(event: yaml.ScalarEvent) -> object:
         return int(text)
     if _DECIMAL.fullmatch(text):
         return float(text)
+    if _TOO_LONG.fullmatch(text):
+        raise YamlRefused(_line(event), "has a number of more than 18 digits; quote it if it is meant as text")
     return text
 
 

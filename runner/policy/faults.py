@@ -15,16 +15,20 @@ from pydantic_core import ErrorDetails
 from runner.policy.bounded_yaml import Location, YamlDocument
 from runner.policy.document import Policy
 
-__all__ = ["fault_lines", "nearest"]
+__all__ = ["MAX_FAULTS", "fault_lines", "nearest"]
+
+MAX_FAULTS = 100
+"""Described of one document, in the order of the file: nobody mends more at once, and each takes some work."""
 
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
 _MAX_KEY_CHARACTERS = 60
 
 
 def fault_lines(error: ValidationError, document: YamlDocument) -> list[tuple[int, str]]:
-    """All faults in the order of the file: line, and text without the file's name. At least one."""
-    faults = [_fault(details, document) for details in error.errors(include_url=False, include_context=False)]
-    return sorted(set(faults))
+    """The first faults in the order of the file: line, and text without the file's name. At least one."""
+    found = error.errors(include_url=False, include_context=False)
+    found.sort(key=lambda details: document.lines.get(_place(details["loc"], document), 1))
+    return sorted({_fault(details, document) for details in found[:MAX_FAULTS]})
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

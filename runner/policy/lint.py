@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from runner.model.errors import PolicyInvalid
 from runner.policy.bounded_yaml import YamlRefused, read_yaml
 from runner.policy.document import Policy
-from runner.policy.faults import fault_lines
+from runner.policy.faults import MAX_FAULTS, fault_lines
 from runner.policy.hosts import FILE_HOST
 from runner.policy.load import parse_policy
 from runner.policy.patterns import split_classes
@@ -25,6 +25,7 @@ __all__ = ["Surprise", "faults_of", "surprises"]
 
 _SAMPLE_NAMES = ("q7zk", "q7zk.v3")  # names that no pattern means: only a wildcard matches them
 _MAX_FOLDERS = 20
+_MAX_COMPARED = 200  # patterns of one key; each is tried on all of writeDeny
 _MIB_PER_GIB = 1024
 
 
@@ -58,7 +59,8 @@ def _all_faults(content: bytes, source: str) -> list[str]:
     except YamlRefused:
         return []  # nothing beyond the first fault can be read
     except ValidationError as error:
-        return [f"{source}:{line}: {text}" for line, text in fault_lines(error, document)]
+        faults = [f"{source}:{line}: {text}" for line, text in fault_lines(error, document)]
+        return faults if len(faults) < MAX_FAULTS else [*faults, f"{source}: and more; mend these first"]
     return []
 
 
@@ -69,7 +71,9 @@ def _of_patterns(policy: Policy) -> Iterator[Surprise]:
     named = (("writeAllow", policy.write_allow), ("rewriteAllow", policy.rewrite_allow or ()))
     folders = [folder for _, patterns in named for folder in map(_fixed_folder, patterns) if folder]
     for key, patterns in (*named, ("appendOnly", policy.append_only)):
-        for pattern in patterns:
+        if len(patterns) > _MAX_COMPARED:
+            yield Surprise(key, f"has {len(patterns)} patterns; only the first {_MAX_COMPARED} were looked at here")
+        for pattern in patterns[:_MAX_COMPARED]:
             samples = _samples(pattern, folders[:_MAX_FOLDERS])
             if all(rules.deny.match(path) is not None for path in samples):
                 yield Surprise(key, f"`{pattern}` has no effect: writeDeny covers all of it")

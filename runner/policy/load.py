@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from runner.model.errors import PolicyInvalid
 from runner.policy.bounded_yaml import MAX_BYTES, YamlDocument, YamlRefused, read_yaml
 from runner.policy.document import Policy
-from runner.policy.faults import fault_lines, nearest
+from runner.policy.faults import MAX_FAULTS, fault_lines, nearest
 from runner.policy.presets import preset_names, preset_path
 
 __all__ = ["NOT_YET_ENFORCED", "LoadedPolicy", "NotYetEnforced", "load_policy", "parse_policy", "policy_digest"]
@@ -116,7 +116,8 @@ def _read(path: Path) -> bytes:
 
 def _first(faults: list[tuple[int, str]], source: str) -> str:
     line, text = faults[0]
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    least = "at least " if len(faults) == MAX_FAULTS else ""
+    more = f" (and {least}{len(faults) - 1} more)" if len(faults) > 1 else ""
     return f"{source}:{line}: {text}{more}"
 
 
