@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -22,6 +22,7 @@ __all__ = ["LocalTree"]
 
 _MAX_TEXT_BYTES = 1024 * 1024  # as in a run
 _MAX_LINKS = 40  # Linux's own bound on links in one path
+_MAX_OPENED = 20_000  # folders opened for one path: ten times what the deepest path has
 _INSIDE = "/workspace"  # where a run would have the tree
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -78,30 +79,35 @@ class LocalTree:
         return ()
 
     def place(self, path: str) -> Place:
-        """Where the path leads, each link taken apart as text; an absolute one leads out unless into the workspace."""
-        todo, done, links = list(reversed(path.split("/"))), list[str](), 0
-        while todo:
-            part = todo.pop()
-            if part in ("", "."):
-                continue
-            if part == "..":
-                if not done:
-                    return Place(None, links > 0)
-                done.pop()
-                continue
-            target = self._link([*done, part])
-            if target is None:
-                done.append(part)
-                continue
-            links += 1
-            if links > _MAX_LINKS:
-                return Place(None, via_link=True)
-            if target.startswith("/"):
-                if target != _INSIDE and not target.startswith(_INSIDE + "/"):
+        """Where the path leads, each link taken apart as text; an absolute one leads out unless into the workspace.
+
+        Each folder on the way is opened once. What takes more of that than any path needs leads nowhere.
+        """
+        todo, links = list(reversed(path.split("/"))), 0
+        with _Walk(self._root) as walk:
+            while todo:
+                if links > _MAX_LINKS or walk.opened > _MAX_OPENED:
                     return Place(None, via_link=True)
-                target, done = target[len(_INSIDE) :], []
-            todo += reversed(target.split("/"))
-        return Place("/".join(done) or ".", links > 0)
+                part = todo.pop()
+                if part in ("", "."):
+                    continue
+                if part == "..":
+                    if not walk.parts:
+                        return Place(None, links > 0)
+                    walk.go(walk.parts[:-1])
+                    continue
+                target = walk.link(part)
+                if target is None:
+                    walk.enter(part)
+                    continue
+                links += 1
+                if target.startswith("/"):
+                    if target != _INSIDE and not target.startswith(_INSIDE + "/"):
+                        return Place(None, via_link=True)
+                    target = target[len(_INSIDE) :]
+                    walk.go([])
+                todo += reversed(target.split("/"))
+            return Place("/".join(walk.parts) or ".", links > 0)
 
     def existed_at_start(self, real_path: str) -> bool:
         """Whether git tracks the path, or something beneath it; without an index, whether it is there."""
@@ -121,12 +127,6 @@ class LocalTree:
             return os.fstat(self._root).st_mode
         with suppress(OSError, ValueError), self._folder(real.split("/")[:-1]) as folder:
             return os.stat(real.rpartition("/")[2], dir_fd=folder, follow_symlinks=False).st_mode
-        return None
-
-    def _link(self, parts: list[str]) -> str | None:
-        """What the link at the path says, None where there is no link."""
-        with suppress(OSError, ValueError), self._folder(parts[:-1]) as folder:
-            return os.readlink(parts[-1], dir_fd=folder)
         return None
 
     def _read(self, path: str | None, bound: int) -> bytes | None:
@@ -152,3 +152,52 @@ class LocalTree:
             yield current
         finally:
             os.close(current)
+
+
+class _Walk:
+    """A way down from a folder. Each part is opened by itself, beneath the one before, and never through a link.
+
+    Only the folder that it stands in is held open, since a path may be deeper than a process may hold files.
+    """
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._here: int | None = os.dup(root)
+        self.parts: list[str] = []
+        self.opened = 0
+
+    def __enter__(self) -> _Walk:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def link(self, part: str) -> str | None:
+        """What the link of that name says, None where there is no link."""
+        if self._here is not None:
+            with suppress(OSError, ValueError):
+                return os.readlink(part, dir_fd=self._here)
+        return None
+
+    def enter(self, part: str) -> None:
+        """One further down, whether there is such a folder or not."""
+        self.parts.append(part)
+        above, self._here = self._here, None
+        if above is None:
+            return
+        self.opened += 1
+        with suppress(OSError, ValueError):
+            self._here = os.open(part, _FOLDER, dir_fd=above)
+        os.close(above)
+
+    def go(self, parts: Sequence[str]) -> None:
+        """Down these parts from the root again: a descriptor's own `..` may lead elsewhere by now."""
+        self._close()
+        self._here, self.parts = os.dup(self._root), []
+        for part in parts:
+            self.enter(part)
+
+    def _close(self) -> None:
+        if self._here is not None:
+            os.close(self._here)
+            self._here = None
