@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from runner.engine.contract import FileFault, FileRefused
 from runner.model.errors import ErrorCode, ToolError
+from runner.policy.paths import shown
 
 __all__ = ["DELETE", "LIST", "READ", "WRITE", "tool_error"]
 
@@ -92,4 +93,4 @@ def tool_error(refused: FileRefused, table: Mapping[FileFault, ErrorCode], path:
     if refused.fault is FileFault.BAD_PATTERN and refused.detail:
         message = f"{message} {refused.detail}."
     rule = f"path.{refused.fault}".replace("_", "-")
-    return ToolError(code, message.replace("{path}", path), rule=rule, hint=hint, details=details)
+    return ToolError(code, message.replace("{path}", shown(path)), rule=rule, hint=hint, details=details)
