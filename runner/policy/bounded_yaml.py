@@ -28,6 +28,10 @@ _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}")
 _TOO_LONG = re.compile(r"[-+]?(?:[0-9]{19,}(?:\.[0-9]*)?|[0-9]+\.[0-9]{19,})")
 _NULLS = frozenset({"", "~", "null"})
 
+_ALIAS = "has a value that begins with `*`, which YAML takes for an alias; quote the pattern, as in '*.md'"
+_TAB = "has a tab where YAML takes only spaces; indent and separate with spaces"
+_SIGN = "quote a value that begins with a sign such as [ { ` @ %"
+
 Location = tuple[str | int, ...]
 """Where a value stands: keys and list positions from the root."""
 
@@ -68,7 +72,7 @@ def read_yaml(content: bytes) -> YamlDocument:
         return _Reader(yaml.parse(text, Loader=yaml.SafeLoader)).document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise YamlRefused(mark.line + 1 if mark else 1, f"is not YAML: {error.problem or error.context}") from error
+        raise YamlRefused(mark.line + 1 if mark else 1, _syntax(error)) from error
     except yaml.reader.ReaderError as error:
         raise YamlRefused(text.count("\n", 0, error.position) + 1, "has a character that YAML forbids") from error
     except (ValueError, OverflowError) as error:
@@ -117,8 +121,10 @@ class _Reader:
             raise YamlRefused(_line(event), f"has more than {MAX_NODES} values")
         if depth > MAX_DEPTH:
             raise YamlRefused(_line(event), f"is nested more than {MAX_DEPTH} deep")
+        if isinstance(event, yaml.AliasEvent):
+            raise YamlRefused(_line(event), _ALIAS)
         if getattr(event, "anchor", None) is not None:
-            raise YamlRefused(_line(event), "uses an anchor or alias (& or *); write the value out, or quote the text")
+            raise YamlRefused(_line(event), "uses an anchor (&); write the value out, or quote the text")
         if getattr(event, "tag", None) is not None:
             raise YamlRefused(_line(event), "uses a tag (!); quote the text if it is meant to begin with !")
 
@@ -169,3 +175,12 @@ def _scalar(event: yaml.ScalarEvent) -> object:
 
 def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark is not None else 1
+
+
+def _syntax(error: yaml.MarkedYAMLError) -> str:
+    """What the parser stumbled over, in the words of what people meant by it."""
+    if error.context == "while scanning an alias":
+        return _ALIAS
+    if error.problem is not None and error.problem.startswith("found character '\\t'"):
+        return _TAB
+    return f"is not YAML: {error.problem or error.context}; {_SIGN}"

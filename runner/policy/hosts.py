@@ -31,6 +31,7 @@ def check_allow_entry(entry: str) -> None:
     """
     if entry in ROLES:
         return
+    _refuse_url(entry)
     if entry.startswith("*."):
         host = entry.removeprefix("*.")
         if _HOST.fullmatch(host) is None:
@@ -56,6 +57,7 @@ def check_git_host(host: str) -> None:
     Raises:
         ValueError: with the reason, in words for the author of the policy.
     """
+    _refuse_url(host)
     name, colon, port = host.partition(":")
     _check_host(name)
     if colon:
@@ -110,6 +112,14 @@ def _has_secret(address: str) -> bool:
     split = urlsplit(address)
     # A lone user name is mostly a token; in an ssh address it is the login.
     return split.password is not None or (split.username is not None and split.scheme != "ssh")
+
+
+def _refuse_url(text: str) -> None:
+    """A URL is what people have in hand; of it the host is meant. A user name or password in it is not repeated."""
+    if "/" in text:
+        host = _url_host(text if "://" in text else f"https://{text}")
+        name = "example.com" if host is None or _HOST.fullmatch(host.partition(":")[0]) is None else host
+        raise ValueError(f"is a URL or a path; host only: write `{name}`")
 
 
 def _check_host(host: str) -> None:
