@@ -158,7 +158,7 @@ class PushDoor:
         base = self._run.baseline.base_tree.joined([known[name] for name in sorted(side.known) if name in known])
         facts = ChangeFacts(base, lambda name: quarantine.blob(name, max_bytes=maximum))
         found = judge_changes(self._rules, side.changes, facts)
-        forbidden = judge_push(self._run.policy.push, side.changes, commits=1, pack_bytes=0)
+        forbidden = judge_push(self._run.policy.push, side.changes)
         return JudgedChanges(side.changes, (*found, *forbidden), base)
 
     def _leave(self, quarantine: Quarantine, branch: str, credential: CredentialSource | None) -> bool:

@@ -48,7 +48,7 @@ def explain_push(policy: Policy, branch: str, default_branch: str, facts: Mappin
     if not decision.allowed:
         return Explanation(tuple(steps), decision)
     changes = _changes(facts)
-    found = [*_violations(policy, changes), *judge_push(policy.push, changes, commits=1, pack_bytes=0)]
+    found = [*_violations(policy, changes), *judge_push(policy.push, changes)]
     steps += _told(changes, found)
     return Explanation(tuple(steps), push_decision_of(found))
 

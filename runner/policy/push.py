@@ -1,6 +1,7 @@
-"""What may leave: the branch, the size of the push, and the kinds of entries that the policy forbids.
+"""What may leave: the branch, and the kinds of entries that the policy forbids.
 
-The write policy over the same commits is `changes`' to say. Branch names come from the untrusted side; the default
+The write policy over the same commits is `changes`' to say; how many commits and how many bytes may leave is counted by
+the gate while it takes them in, before anything is judged. Branch names come from the untrusted side; the default
 branch is the host's own record from the start of the run. Where the host has no such record, the names that
 default branches usually have are refused instead: not to know which branch is protected must not mean that none is.
 """
@@ -51,7 +52,6 @@ USUAL_DEFAULT_BRANCHES = frozenset({"main", "master", "trunk"})
 """What code hosts and version control systems call the first branch of a repository."""
 
 _CI = GlobSet.denying(CI_PATTERNS)
-_MIB = 1_048_576
 
 _REFUSED_IN_REFS = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock(?:/|$)|\.$|/$|^/|^\.|^-|^@$|^$")
 """What git's check-ref-format refuses, and a leading hyphen, which would be read as an option."""
@@ -91,15 +91,9 @@ def decide_branch(push: Push, branch: str, default_branch: str | None) -> Decisi
     return Decision.allow("push.branch.allow")
 
 
-def judge_push(push: Push, changes: Sequence[TreeChange], *, commits: int, pack_bytes: int) -> tuple[Violation, ...]:
-    """Everything that the push section refuses in what would leave. `changes` are those of all commits, in order."""
+def judge_push(push: Push, changes: Sequence[TreeChange]) -> tuple[Violation, ...]:
+    """Everything that `push.forbid` refuses in the changes of a commit, in its order."""
     violations: list[Violation] = []
-    if commits > push.max_commits:
-        violations.append(
-            _violation("", "push.max-commits", f"{commits} commits; at most {push.max_commits} may leave")
-        )
-    if pack_bytes > push.max_mib * _MIB:
-        violations.append(_violation("", "push.max-size", f"{pack_bytes} bytes; at most {push.max_mib} MiB may leave"))
     for kind in push.forbid:
         says, message = _FORBIDDEN[kind]
         violations += [_violation(change.path, f"push.forbid.{kind}", message) for change in changes if says(change)]
@@ -141,5 +135,4 @@ def _malformed(branch: str) -> bool:
 
 
 def _violation(path: str, rule: str, message: str) -> Violation:
-    subject = f"{shown(path)}: {message}" if path else message
-    return Violation(path, ErrorCode.PUSH_POLICY_VIOLATION, rule, f"{subject}.")
+    return Violation(path, ErrorCode.PUSH_POLICY_VIOLATION, rule, f"{shown(path)}: {message}.")

@@ -100,13 +100,13 @@ class Rejudge:
     def _push(self, _subject: _Json, facts: _Json) -> Decision:
         push, commits = self._policy.push, _list(facts, "commits")
         if len(commits) > push.max_commits:
-            return push_decision_of(judge_push(push, (), commits=len(commits), pack_bytes=0))
+            return _too_many(push.max_commits)
         violations: list[Violation] = []
         for changes in commits:
             if not isinstance(changes, list):
                 raise Unrecorded("what a commit changes")
             violations += self._violations(changes)
-            violations += judge_push(push, [_change(change) for change in changes], commits=1, pack_bytes=0)
+            violations += judge_push(push, [_change(change) for change in changes])
         bound = facts.get("at_most_mib")
         if not violations and not (isinstance(bound, int) and bound <= push.max_mib):
             raise Unrecorded("the size of the push, beyond that it was within the bound of its own policy")
@@ -141,6 +141,12 @@ class _Lines(Exception):
     def __init__(self, outcome: str) -> None:
         super().__init__(outcome)
         self.outcome = outcome
+
+
+def _too_many(most: int) -> Decision:
+    """As the gate refuses while it counts."""
+    message = f"More than {most} commits would leave."
+    return Decision.deny(ErrorCode.PUSH_POLICY_VIOLATION, "push.maxCommits", message, "Push fewer commits.")
 
 
 def _path_facts(facts: _Json) -> PathFacts:

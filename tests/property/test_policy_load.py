@@ -63,5 +63,5 @@ def test_any_changes_get_a_verdict(paths: list[tuple[str, int | None]], branch: 
     changes = [TreeChange(path, 0o100644, mode, "old", None if mode is None else "new") for path, mode in paths]
     facts = ChangeFacts(BaseTree.of({"src/a": "a", "notes/log.md": "log"}), lambda _: b"a\n")
     assert all(found.rule for found in judge_changes(RULES, changes, facts))
-    judge_push(policy().push, changes, commits=1, pack_bytes=1)
+    judge_push(policy().push, changes)
     assert decide_branch(policy().push, branch, "main").rule

@@ -20,14 +20,14 @@ def added(path: str, mode: int = FILE) -> TreeChange:
     return TreeChange(path, None, mode, None, "blob")
 
 
-def rules(section: Push, *changes: TreeChange, commits: int = 1, pack_bytes: int = 10) -> list[str]:
-    violations = judge_push(section, changes, commits=commits, pack_bytes=pack_bytes)
+def rules(section: Push, *changes: TreeChange) -> list[str]:
+    violations = judge_push(section, changes)
     assert {violation.code for violation in violations} <= {ErrorCode.PUSH_POLICY_VIOLATION}
     return [violation.rule for violation in violations]
 
 
 def test_an_ordinary_push_leaves() -> None:
-    assert rules(DEFAULT, added("src/a.ts"), added(".githubx/a"), commits=100, pack_bytes=200 * 1_048_576) == []
+    assert rules(DEFAULT, added("src/a.ts"), added(".githubx/a")) == []
     assert decide_branch(DEFAULT, "agent/x1", "main").allowed
 
 
@@ -48,11 +48,6 @@ def test_links_of_both_kinds_do_not_leave_and_their_removal_does() -> None:
     assert rules(DEFAULT, added("a", LINK), added("b", GITLINK)) == ["push.forbid.symlink", "push.forbid.gitlink"]
     assert rules(DEFAULT, TreeChange("a", LINK, None, "blob", None)) == []
     assert rules(push(forbid=["ci"]), added("a", LINK)) == []
-
-
-def test_a_push_is_bounded_in_commits_and_bytes() -> None:
-    assert rules(DEFAULT, commits=101) == ["push.max-commits"]
-    assert rules(DEFAULT, pack_bytes=200 * 1_048_576 + 1) == ["push.max-size"]
 
 
 @pytest.mark.parametrize("branch", ["main", "Main", "MAIN"])

@@ -404,7 +404,7 @@ def test_a_push_is_judged_commit_by_commit_under_the_other_push_section() -> Non
     allowing = {**P0, "push": {"forbid": []}}
     assert Rejudge(policy(**allowing))(basis).allowed
     assert Rejudge(policy(**P0))(basis).rule == "push.forbid.symlink"
-    assert Rejudge(policy(**{**P0, "push": {"forbid": [], "maxCommits": 1}}))(basis).rule == "push.max-commits"
+    assert Rejudge(policy(**{**P0, "push": {"forbid": [], "maxCommits": 1}}))(basis).rule == "push.maxCommits"
     with pytest.raises(Unrecorded):  # the pack was within 200 MiB, and nobody noted by how much
         Rejudge(policy(**{**P0, "push": {"forbid": [], "maxMiB": 10}}))(basis)
 
