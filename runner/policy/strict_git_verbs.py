@@ -232,7 +232,9 @@ VERBS: dict[str, Verb] = {
     ),
     "merge-base": verb("all|a octopus independent is-ancestor fork-point"),
     "show-ref": verb("tags heads verify head dereference|d hash|s:? abbrev:? quiet|q", "exclude-existing"),
-    "for-each-ref": verb(_LISTED + "count:# points-at:l", "shell perl python tcl"),
+    "for-each-ref": verb(
+        _LISTED.replace("ignore-case|i", "ignore-case") + "count:# points-at:l", "shell perl python tcl"
+    ),
     "check-ignore": verb("quiet|q verbose|v non-matching|n no-index", "stdin", paths=True),
     "count-objects": verb("verbose|v human-readable|H", most=0),
     "symbolic-ref": verb("quiet|q short recurse!", "delete", most=1),

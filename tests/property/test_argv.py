@@ -17,41 +17,27 @@ from hypothesis import strategies as st
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode, ToolError
 from runner.policy.argv import split_git_args, validate_argv
+from tests.support.argv_strategies import AFTER_VERBS, COMMIT_WORDS, GIT_ALIASES, GLOBAL_OPTIONS, VERB_WORDS, WORDS
 from tests.support.argv_trees import FakeTree, decide
 
-ALIASES = {
-    "st": "status",
-    "up": "push",
-    "pp": "-p push",
-    "two": "up",
-    "quoted": '"pu\\sh" origin',
-    "loop": "loop2",
-    "loop2": "loop",
-}
 EXAMPLES = int(os.environ.get("RUNNER_DIFFERENTIAL_EXAMPLES", "400"))
 """Generated argvs that real git is asked about: 10,000 by `make test`, as many as fit in the unit tier otherwise."""
 
 PUSH = ErrorCode.GIT_PUSH_VIA_RUN_COMMAND
 HOOKS = ErrorCode.GIT_HOOKS_SKIP_REFUSED
 
-_VOCABULARY = st.sampled_from(
-    "git npm pnpm node mise exec x run -c -C -e -p -r -- --prefix --test --import=./a push commit -n -m config alias.x "
-    "core.hooksPath= sh tsc ' \" \\ ! $( ` scratch/a.mjs ../x /tmp/x typecheck :: ext:: = - --call '' {} [".split()
-)
-_WORDS = st.lists(st.one_of(st.text(max_size=12), _VOCABULARY), max_size=12)
-
 
 @settings(max_examples=600, deadline=None)
-@given(st.sampled_from(["git", "npm", "pnpm", "node", "mise"]), _WORDS)
+@given(st.sampled_from(["git", "npm", "pnpm", "node", "mise"]), WORDS)
 def test_any_words_give_a_decision_or_a_tool_error(first: str, words: list[str]) -> None:
     try:
-        assert isinstance(decide([first, *words], FakeTree(aliases=dict(ALIASES))), Decision)
+        assert isinstance(decide([first, *words], FakeTree(aliases=dict(GIT_ALIASES))), Decision)
     except ToolError as error:
         assert error.code in (ErrorCode.INVALID_ARGUMENTS, ErrorCode.ARGV_REQUIRED, ErrorCode.BIN_NOT_ALLOWLISTED)
 
 
 @settings(max_examples=200, deadline=None)
-@given(_WORDS)
+@given(WORDS)
 def test_any_script_text_gives_a_decision(words: list[str]) -> None:
     tree = FakeTree(original={"package.json": json.dumps({"scripts": {"x": " ".join(words)}})})
     assert isinstance(decide(["npm", "run", "x"], tree), Decision)
@@ -77,51 +63,13 @@ def test_any_text_splits_into_arguments_or_a_tool_error(text: str) -> None:
 
 # --- git as the judge of the judge ---
 
-_SOME_GLOBALS = st.lists(
-    st.sampled_from(
-        [
-            ("-C", "."),
-            ("-C", ""),
-            ("-c", "user.name=x"),
-            ("-c", "core.quotepath=false"),
-            ("-c", "push.default"),
-            ("--git-dir=.git",),
-            ("--git-dir", ".git"),
-            ("--work-tree", "."),
-            ("--work-tree=.",),
-            ("--namespace", "n"),
-            ("--namespace=push",),
-            ("--config-env=user.name=HOME",),
-            ("--config-env", "user.name=HOME"),
-            ("--super-prefix=push/",),
-            ("-p",),
-            ("-P",),
-            ("--no-pager",),
-            ("--paginate",),
-            ("--no-replace-objects",),
-            ("--literal-pathspecs",),
-            ("--no-optional-locks",),
-            ("--bare",),
-            ("-c",),
-            ("-C",),
-            ("--git-dir",),
-            ("--html-path",),
-            ("--version",),
-            ("--no-pa",),
-        ]
-    ),
-    max_size=4,
-)
-_VERB = st.sampled_from(["push", "status", "stash", "st", "ST", "up", "UP", "pp", "two", "quoted", "loop", "zz", "log"])
-_AFTER = st.lists(st.sampled_from(["push", "-h", "--help", "-n", "list", "x"]), max_size=2)
-
 
 @pytest.fixture(scope="module")
 def repository() -> Iterator[Path]:
     with TemporaryDirectory() as folder:
         root = Path(folder)
         _git(root, "init", "-q", ".")
-        for name, value in ALIASES.items():
+        for name, value in GIT_ALIASES.items():
             _git(root, "config", f"alias.{name}", value)
         hook = root / ".git/hooks/pre-commit"
         hook.write_text("#!/bin/sh\ntouch .git/hook-ran\n")
@@ -159,13 +107,13 @@ def _real_verb(trace: str) -> str | None:
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(options=_SOME_GLOBALS, verb=_VERB, after=_AFTER)
+@given(options=GLOBAL_OPTIONS, verb=VERB_WORDS, after=AFTER_VERBS)
 def test_a_push_is_seen_exactly_where_git_would_push(
     repository: Path, options: list[tuple[str, ...]], verb: str, after: list[str]
 ) -> None:
     words = [*(word for option in options for word in option), verb, *after]
     real = _real_verb(_git(repository, *words).stderr)
-    seen = decide(["git", *words], FakeTree(aliases=dict(ALIASES))).code is PUSH
+    seen = decide(["git", *words], FakeTree(aliases=dict(GIT_ALIASES))).code is PUSH
     # `-h` alone prints, also where an option took the word before it (`-c push push -h`).
     if real == "push" and after[:1] != ["--help"] and after[-1:] != ["-h"]:
         assert seen
@@ -173,19 +121,8 @@ def test_a_push_is_seen_exactly_where_git_would_push(
         assert not seen
 
 
-_COMMIT_WORDS = st.lists(
-    st.sampled_from(
-        "-n -an -na -nq -qn -uno -u -un -mn -m -mx -am -anm -S -t -F -C --no-verify --no-verif --no-ver --no-v "
-        "--no-verb --verify --no-edit --amend --message --message=-n --mess -v -vn -q -- x --no-verify-signatures "
-        "--no-post-rewrite --author --author=a<b> --date --clean --cleanup=strip --no-status --all -e -en -i -o -on "
-        "-z -p".split()
-    ),
-    max_size=4,
-)
-
-
 @settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(words=_COMMIT_WORDS)
+@given(words=COMMIT_WORDS)
 def test_a_hook_skip_is_seen_exactly_where_git_would_skip_the_hook(repository: Path, words: list[str]) -> None:
     marker = repository / ".git/hook-ran"
     marker.unlink(missing_ok=True)

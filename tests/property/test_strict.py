@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from runner.model.errors import ErrorCode, ToolError
 from runner.policy.argv import ArgvPolicy, ArgvVerdict, judge_argv
-from runner.policy.strict_git_options import Option, Verb
-from runner.policy.strict_git_verbs import VERBS
+from tests.support.argv_strategies import GRAMMATICAL, WORDS
 from tests.support.argv_trees import BINS, FakeTree, full_write
 
 ALIASES = {"st": "status -s", "lg": "log --oneline", "up": "push", "loop": "loop", "sh": "!sh", "ci": "-C src commit"}
@@ -29,21 +28,8 @@ def _judge(argv: list[str], tree: FakeTree | None = None) -> ArgvVerdict:
     return judge_argv(argv, policy, tree)
 
 
-_WORDS = st.lists(
-    st.one_of(
-        st.text(max_size=8),
-        st.sampled_from(
-            "-C -c -- - --no-pager status log commit diff st lg ci -m -n -5 --oneline --format= HEAD src src/app.mjs "
-            "run test hi ls --silent --prefix -e --test ::: --quiet -q config stash push list show reflog tag branch "
-            "-d --contains core.fsmonitor=false user.name=x --no-ext-diff build.mjs ./build true --json t list".split()
-        ),
-    ),
-    max_size=8,
-)
-
-
 @settings(max_examples=500, deadline=None)
-@given(st.sampled_from(sorted(BINS)), _WORDS)
+@given(st.sampled_from(sorted(BINS)), WORDS)
 def test_a_canonical_argv_read_again_is_itself(program: str, words: list[str]) -> None:
     try:
         verdict = _judge([program, *words])
@@ -57,52 +43,6 @@ def test_a_canonical_argv_read_again_is_itself(program: str, words: list[str]) -
     else:
         assert verdict.decision.rule in verdict.decision.message
         assert verdict.decision.hint
-
-
-# --- words that a verb's own grammar allows, in every spelling that git takes ---
-
-_VALUES = ["1", "2", "x", "HEAD", "main", "src/app.mjs", "c", "never", "%h %s", "short", "zdiff3", "ours", "all"]
-_OPERANDS = st.lists(
-    st.sampled_from(["HEAD", "main", "side", "HEAD~1", "src/app.mjs", "src", "a", "user.name", "--", "-", "t1", "new"]),
-    max_size=3,
-)
-
-
-@st.composite
-def _option(draw: st.DrawFn, option: Option, grammar: Verb) -> list[str]:
-    value = draw(st.sampled_from(sorted(option.choices) or (["1", "2", "3"] if option.kind == "#" else _VALUES)))
-    if option.letters and (not option.name or draw(st.booleans())):
-        letter = "-" + draw(st.sampled_from(option.letters))
-        if option.kind is None:
-            return [letter]
-        if option.kind in ("?", "l"):
-            return draw(st.sampled_from([[letter], [letter + value]]))
-        return draw(st.sampled_from([[letter + value], [letter, value]]))
-    name = option.name
-    if grammar.abbreviates and draw(st.booleans()):
-        name = name[: draw(st.integers(min_value=2, max_value=max(2, len(name))))]
-    if option.negatable and draw(st.booleans()):
-        return [f"--no-{name}"]
-    if option.kind is None:
-        return [f"--{name}"]
-    if option.kind in ("?", "l"):
-        return draw(st.sampled_from([[f"--{name}"], [f"--{name}={value}"]]))
-    if option.kind == "=":
-        return [f"--{name}={value}"]
-    return draw(st.sampled_from([[f"--{name}", value], [f"--{name}={value}"]]))
-
-
-@st.composite
-def _git_argv(draw: st.DrawFn) -> list[str]:
-    name = draw(st.sampled_from(sorted(VERBS)))
-    grammar = VERBS[name]
-    words: list[str] = []
-    if grammar.options:
-        for option in draw(st.lists(st.sampled_from(grammar.options), max_size=3)):
-            words.extend(draw(_option(option, grammar)))
-    operands = draw(_OPERANDS)
-    mixed = [*operands, *words] if draw(st.integers(0, 4)) == 0 else [*words, *operands]
-    return ["git", *name.split(), *mixed]
 
 
 @dataclass(frozen=True)
@@ -199,7 +139,7 @@ def bench() -> Iterator[_Bench]:
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(argv=_git_argv())
+@given(argv=GRAMMATICAL)
 def test_a_canonical_argv_does_what_the_original_does(bench: _Bench, argv: list[str]) -> None:
     verdict = _judge(argv)
     if not verdict.decision.allowed:
