@@ -99,7 +99,11 @@ class ToolError(Exception):
         self.details: Mapping[str, Any] = MappingProxyType(dict(details or {}))
 
     def as_json(self) -> dict[str, Any]:
-        """The error in the contract's form: code, message and details, with rule and hint in the details."""
+        """The error in the contract's form: code, message and details, with rule and hint in the details.
+
+        The hint is in both on purpose. The contract's message says what to do instead, for a reader that sees nothing
+        else; a door that shows the hint apart takes it from the details, and the text before it from `message`.
+        """
         details = dict(self.details)
         if self.rule is not None:
             details["rule"] = self.rule
