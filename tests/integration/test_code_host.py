@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.cases import P0, node, sh
+from tests.support.certificates import make_certificates
 from tests.support.cli import CliRun, call, run_runner
 from tests.support.repos import R0, build_r0, git
-from tests.support.smart_http import SmartHttp, make_certificates, smart_http
+from tests.support.smart_http import SmartHttp, smart_http
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 

@@ -7,8 +7,6 @@ every request, so that a test can prove what an onlooker would have seen.
 from __future__ import annotations
 
 import base64
-import datetime
-import ipaddress
 import ssl
 import subprocess
 import threading
@@ -19,12 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from tests.support.certificates import Certificates
 
-__all__ = ["Certificates", "Seen", "SmartHttp", "make_certificates", "smart_http"]
+__all__ = ["Seen", "SmartHttp", "smart_http"]
 
 
 @dataclass(frozen=True)
@@ -34,14 +29,6 @@ class Seen:
     method: str
     path: str
     authorization: str | None
-
-
-@dataclass(frozen=True)
-class Certificates:
-    """A throw-away authority, and a server's key and certificate for localhost and 127.0.0.1 signed by it."""
-
-    ca_file: Path
-    server_file: Path
 
 
 @dataclass
@@ -183,48 +170,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(payload)))
         self.end_headers()
         self.wfile.write(payload)
-
-
-def make_certificates(folder: Path, name: str = "ca") -> Certificates:
-    """A new authority and a server certificate under it, in `folder`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ca_key = ec.generate_private_key(ec.SECP256R1())
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"throw-away {name}")])
-    ca = (
-        _builder(ca_name, ca_name, ca_key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(ca_key, hashes.SHA256())
-    )
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    names = x509.SubjectAlternativeName([x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    leaf = (
-        _builder(subject, ca_name, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(names, critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
-    ca_file, server_file = folder / f"{name}.pem", folder / f"{name}-server.pem"
-    ca_file.write_bytes(ca.public_bytes(serialization.Encoding.PEM))
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    server_file.write_bytes(private + leaf.public_bytes(serialization.Encoding.PEM))
-    server_file.chmod(0o600)
-    return Certificates(ca_file, server_file)
-
-
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    # Wide validity: a test must not depend on the clock of the machine it runs on.
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key)
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(datetime.datetime(2000, 1, 1))
-        .not_valid_after(datetime.datetime(2120, 1, 1))
-    )
 
 
 def _decoded(authorization: str | None) -> str:

@@ -16,9 +16,10 @@ from runner.gate.outgoing import receive
 from runner.gate.push import PushOutcome, PushStatus, push
 from runner.gate.remote_now import remote_now
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
+from tests.support.certificates import Certificates, make_certificates
 from tests.support.gate import Gate, address_of
 from tests.support.repos import R0, build_r0, git
-from tests.support.smart_http import Certificates, SmartHttp, make_certificates, smart_http
+from tests.support.smart_http import SmartHttp, smart_http
 
 TOKEN = "tok-FAKE-1234"
 
