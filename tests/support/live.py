@@ -24,7 +24,7 @@ _END_SECONDS = 60
 class LiveRun:
     """The process and its pipes. Leaving the block kills what is left of it."""
 
-    def __init__(self, repo: Path, policy: Mapping[str, Any], tmp_path: Path, *, ref: str = "agent/x1") -> None:
+    def __init__(self, repo: Path | str, policy: Mapping[str, Any], tmp_path: Path, *, ref: str = "agent/x1") -> None:
         policy_file = tmp_path / "live-policy.yml"
         policy_file.write_text(yaml.safe_dump(dict(policy)), encoding="utf-8")
         self.out = tmp_path / "live-out"

@@ -14,10 +14,10 @@ from typing import IO, Any
 
 import docker
 
-from runner.engine.docker_image_build import BASE_TAG, LABEL_BASE, LABEL_IMAGE, LABEL_INPUTS, ImageBuilder, inspect
+from runner.engine.docker_image_build import LABEL_BASE, LABEL_IMAGE, LABEL_INPUTS, ImageBuilder, inspect
 from runner.engine.docker_images import BUILD
 from runner.engine.image_base import host_sources
-from runner.engine.image_sources import Versions, inputs_digest, load_versions, pack_context
+from runner.engine.image_sources import WORKSPACE, Versions, inputs_digest, load_versions, pack_context
 from runner.settings import Settings
 
 __all__ = ["services_image"]
@@ -50,10 +50,12 @@ def _base(client: docker.DockerClient, settings: Settings, versions: Versions) -
     """The base as the workspace image's label names it; asking registries for it is only needed where it is gone."""
     workspace = inspect(client, settings.image)
     origin = str(((workspace or {}).get("Config", {}).get("Labels") or {}).get(LABEL_BASE, ""))
-    found = inspect(client, origin.removeprefix("pull ") if origin.startswith("pull ") else BASE_TAG)
+    found = inspect(client, origin.removeprefix("pull ") if origin.startswith("pull ") else WORKSPACE.base_tag)
     if found is None:
         BUILD.mkdir(exist_ok=True)
-        made = ImageBuilder(client, settings.docker, BUILD).base(versions, force=False, progress=lambda _: None)
+        made = ImageBuilder(client, settings.docker, BUILD, WORKSPACE.base_tag).base(
+            versions, force=False, progress=lambda _: None
+        )
         found = inspect(client, made.reference)
     assert found is not None
     return found
