@@ -12,10 +12,11 @@ from pathlib import Path
 
 from runner.gate.refs import HEADS
 
-__all__ = ["common_folder", "folders_of", "git_folder", "head_branch"]
+__all__ = ["common_folder", "folders_of", "git_folder", "head_branch", "lenders_of", "small_text"]
 
 _MAX_BYTES = 4096  # a ref's name or a path; PATH_MAX
 _MAX_LENDERS = 5  # alternates of alternates; git's own bound
+_MAX_LENDERS_IN_ALL = 100  # they may name each other, and then each level multiplies
 
 
 def git_folder(path: Path) -> Path:
@@ -23,14 +24,14 @@ def git_folder(path: Path) -> Path:
     inner = path / ".git"
     if inner.is_dir():
         return inner
-    named = _text(inner)
+    named = small_text(inner)
     return path if named is None else path / named.removeprefix("gitdir:").strip()
 
 
 def common_folder(path: Path) -> Path:
     """The folder with the configuration and hooks: of a linked work tree, the main one's git folder."""
     folder = git_folder(path)
-    common = _text(folder / "commondir")
+    common = small_text(folder / "commondir")
     return folder if common is None else folder / common.strip()
 
 
@@ -39,8 +40,7 @@ def folders_of(path: Path) -> list[Path]:
 
     Besides its own these are the main repository's of a linked work tree, and those that objects are borrowed from.
     """
-    found = [path, git_folder(path), common_folder(path)]
-    _add_lenders(common_folder(path) / "objects", found, _MAX_LENDERS)
+    found = [path, git_folder(path), common_folder(path), *lenders_of(path)]
     plain = [Path(os.path.normpath(folder)) for folder in found if folder.is_dir()]
     kept: list[Path] = []
     for folder in sorted(set(plain), key=lambda folder: (len(folder.parts), folder)):
@@ -49,9 +49,16 @@ def folders_of(path: Path) -> list[Path]:
     return kept
 
 
+def lenders_of(path: Path) -> list[Path]:
+    """The folders of objects that the repository at `path` borrows from, and those that they borrow from."""
+    found: list[Path] = []
+    _add_lenders(common_folder(path) / "objects", found, _MAX_LENDERS)
+    return found
+
+
 def _add_lenders(objects: Path, found: list[Path], depth: int) -> None:
-    said = _text(objects / "info" / "alternates") or ""
-    for line in said.splitlines() if depth else ():
+    said = small_text(objects / "info" / "alternates") or ""
+    for line in said.splitlines() if depth and len(found) < _MAX_LENDERS_IN_ALL else ():
         if line and not line.startswith("#"):
             found.append(objects / line)
             _add_lenders(objects / line, found, depth - 1)
@@ -63,19 +70,20 @@ def head_branch(path: Path) -> str | None:
     try:
         said = f"ref: {head.readlink()}"  # as git made it long ago, and still reads it
     except OSError:
-        said = _text(head) or ""
+        said = small_text(head) or ""
     target = said.removeprefix("ref:").strip() if said.startswith("ref:") else ""
     return target.removeprefix(HEADS) or None if target.startswith(HEADS) else None
 
 
-def _text(path: Path) -> str | None:
+def small_text(path: Path, max_bytes: int = _MAX_BYTES) -> str | None:
+    """The beginning of an ordinary file; None for anything else, which is not waited for."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
+    except (OSError, ValueError):
         return None
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return None
-        return os.read(descriptor, _MAX_BYTES).decode("utf-8", "surrogateescape")
+        return os.read(descriptor, max_bytes).decode("utf-8", "surrogateescape")
     finally:
         os.close(descriptor)

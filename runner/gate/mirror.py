@@ -23,6 +23,7 @@ from runner.gate.credentials import Secret
 from runner.gate.failures import unavailable
 from runner.gate.git import Git
 from runner.gate.refs import HEADS, OBJECT_NAME, TAGS, list_refs
+from runner.gate.special_files import require_ordinary_files
 from runner.model.errors import RepositoryUnavailable
 
 __all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", "mirror_folder", "refresh"]
@@ -62,8 +63,10 @@ def list_remote(git: Git, address: Address, credential: Secret | None, limits: F
     """The remote's own listing.
 
     Raises:
-        RepositoryUnavailable: it could not be asked.
+        RepositoryUnavailable: it could not be asked, or is a local one with a pipe or device among its files.
     """
+    if address.path is not None:
+        require_ordinary_files(Path(address.path))
     result = git.run(
         ["ls-remote", "--symref", *_serving(git, address), "--", address.url],
         address=address,

@@ -30,7 +30,15 @@ from runner.policy.strict import canonical
 from runner.policy.strict_values import NotAllowed
 from runner.policy.tree_questions import BoundedTree, TooManyQuestions
 
-__all__ = ["ArgvPolicy", "ArgvVerdict", "decide_argv", "judge_argv", "split_git_args", "validate_argv"]
+__all__ = [
+    "ArgvPolicy",
+    "ArgvVerdict",
+    "decide_argv",
+    "judge_argv",
+    "split_git_args",
+    "validate_argv",
+    "validate_command",
+]
 
 MAX_ELEMENTS = 10_000
 MAX_BYTES = 1024 * 1024  # half of what Linux takes for argv and environment together
@@ -69,6 +77,19 @@ def validate_argv(value: object) -> list[str]:
     return words
 
 
+def validate_command(value: object) -> list[str]:
+    """As `validate_argv`, for an argv that a caller wants started: no word is longer than the kernel lets one be.
+
+    Raises:
+        ToolError: as `validate_argv` says; invalid_arguments for a word that is too long.
+    """
+    words = validate_argv(value)
+    for position, word in enumerate(words):
+        if len(word.encode()) > MAX_WORD_BYTES:
+            raise _invalid(f"argv[{position}] is larger than {MAX_WORD_BYTES} bytes; write it to a file and name that.")
+    return words
+
+
 def split_git_args(args: object) -> list[str]:
     """The arguments of the `git` tool as a list; one string is split by shell quoting rules, without a shell.
 
@@ -79,7 +100,7 @@ def split_git_args(args: object) -> list[str]:
     words = _split(args) if isinstance(args, str) else args
     if not isinstance(words, list | tuple) or not words:
         return validate_argv(words)
-    return validate_argv(["git", *words])[1:]  # the program is git, so no word of these can name another
+    return validate_command(["git", *words])[1:]  # the program is git, so no word of these can name another
 
 
 def _split(args: str) -> list[str]:
@@ -163,10 +184,7 @@ def _check_text(words: list[str]) -> None:
     for position, word in enumerate(words):
         if "\0" in word or not _encodable(word):
             raise _invalid(f"argv[{position}] holds a NUL or a lone surrogate; no program can be given it.")
-        length = len(word.encode())
-        if length > MAX_WORD_BYTES:
-            raise _invalid(f"argv[{position}] is larger than {MAX_WORD_BYTES} bytes; write it to a file and name that.")
-        size += length
+        size += len(word.encode())
     if size > MAX_BYTES:
         raise _invalid(f"argv is larger than {MAX_BYTES} bytes.")
 

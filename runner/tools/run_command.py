@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from runner.model.errors import ErrorCode
-from runner.policy.argv import validate_argv
+from runner.policy.argv import validate_command
 from runner.tools.base import Arguments, Effect, Retry, Tool
 from runner.tools.workspace import ToolWorkspace
 
@@ -23,7 +23,7 @@ class RunCommandArguments(Arguments):
 
 
 def _first_check(raw: Mapping[str, Any]) -> None:
-    validate_argv(raw.get("argv"))
+    validate_command(raw.get("argv"))
 
 
 def _act(workspace: ToolWorkspace, arguments: RunCommandArguments) -> dict[str, Any]:
