@@ -21,6 +21,7 @@ __all__ = [
     "bare_repository",
     "build_r0",
     "executable",
+    "explode",
     "git",
     "git_environment",
     "link",
@@ -142,6 +143,15 @@ def _quoted(path: str) -> bytes:
 
 def _data(data: bytes) -> bytes:
     return b"data %d\n" % len(data) + data + b"\n"
+
+
+def explode(repository: Path) -> None:
+    """Every object lies in a file of its own."""
+    for path in (repository / "objects" / "pack").glob("*"):
+        data = path.read_bytes()
+        path.unlink()
+        if path.suffix == ".pack":
+            git(repository, "unpack-objects", "-q", stdin=data)
 
 
 def raw_object(repository: Path, kind: str, data: bytes) -> str:
