@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.support.hostile_site import BORROWED, CLEAN, TIMED_OUT, UNAVAILABLE, Flaw, Site
+from tests.support.hostile_site import BORROWED, CLEAN, SPECIAL_FILE, UNAVAILABLE, Flaw, Site
 from tests.support.repos import explode, git
 
 __all__ = ["CONFIG_FLAWS"]
@@ -249,8 +249,8 @@ CONFIG_FLAWS = (
     Flaw(config_points_to_packs_elsewhere, CLEAN, CLEAN),
     Flaw(config_asks_for_a_format_that_nobody_knows, UNAVAILABLE, None),
     Flaw(config_is_garbage, UNAVAILABLE, None),
-    Flaw(config_is_a_pipe, TIMED_OUT, None, seconds=2),
-    Flaw(a_ref_is_a_pipe, TIMED_OUT, None, seconds=2),
+    Flaw(config_is_a_pipe, SPECIAL_FILE, None, seconds=2),
+    Flaw(a_ref_is_a_pipe, SPECIAL_FILE, None, seconds=2),
     Flaw(a_ref_is_a_link_out_of_the_repository, UNAVAILABLE, None),
     Flaw(refs_are_a_link_to_another_folder, UNAVAILABLE, None),
     Flaw(packed_refs_are_a_link_to_a_file_of_the_host, UNAVAILABLE, None),

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.support.evil_listener import EvilListener
 from tests.support.repos import Commit, bare_repository
 
-__all__ = ["BORROWED", "CLEAN", "OBJECTS", "TIMED_OUT", "UNAVAILABLE", "Flaw", "Site", "Trap", "hostile_site"]
+__all__ = ["BORROWED", "CLEAN", "OBJECTS", "SPECIAL_FILE", "UNAVAILABLE", "Flaw", "Site", "Trap", "hostile_site"]
 
 CLEAN = "clean"
 """The outcome of a fetch that is made although the repository is hostile: its flaw does nothing to who fetches."""
@@ -21,7 +21,7 @@ Linked work trees and shared clones are made of the same pointers, and nothing r
 
 OBJECTS = "repository_objects_refused"
 UNAVAILABLE = "repository_unavailable"
-TIMED_OUT = "repository_timed_out"
+SPECIAL_FILE = "repository_special_file"
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,14 @@ Whatever comes of it, no program was started on this host or elsewhere, and nobo
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from runner.gate.credentials import CredentialKind, CredentialSource
 from runner.gate.fetch import Fetched, FetchLimits, fetch
-from runner.gate.host_git import HostGit
 from runner.model.errors import RepositoryUnavailable
 from tests.support.evil_listener import EvilListener
 from tests.support.gate import Gate, address_of
@@ -63,8 +62,7 @@ def assert_nothing_hostile_was_kept(gate: Gate, found: str, fetched: Fetched | N
     """A refused repository left no mirror. That of the others holds branches and tags, and no setting or program."""
     if fetched is None:
         # Where only the starting point is missing, all objects were good, and are kept for who names a branch.
-        left = [".git", ".lock"] if found == "ref_not_found" else [".lock"]
-        assert sorted(path.suffix for path in gate.mirrors.iterdir()) == left
+        assert gate.kept() == (["repo.git"] if found == "ref_not_found" else [])
         return
     names = git(fetched.mirror, "for-each-ref", "--format=%(refname)").splitlines()
     assert all(name.startswith(("refs/heads/", "refs/tags/")) for name in names)
@@ -97,16 +95,16 @@ def test_a_hostile_folder_acts_on_nobody(gate: Gate, tmp_path: Path, site: Site,
 
 @pytest.mark.parametrize("name", SERVED)
 def test_a_hostile_server_acts_on_nobody(
-    gate: Gate, tmp_path: Path, site: Site, session_code_host_https: CodeHostHttps, name: str
+    open_gate: Callable[..., Gate], site: Site, session_code_host_https: CodeHostHttps, name: str
 ) -> None:
     """Asset: the host. Attack: what a code host serves. Expected: inert, refused or whole."""
     flaw = NAMES[name]
     flaw.arm(site)
     host = session_code_host_https  # each repository has a name of its own there, so nothing needs to be cleared
     host.put(site.repository, f"{name}.git")
-    trusting = dataclasses.replace(gate, git=HostGit(tmp_path / "trusting", ca_file=host.ca_file))
+    gate = open_gate(host.ca_file)
     source = CredentialSource(CredentialKind.ENV, "T", environment={"T": host.token})
-    found, fetched = outcome(trusting, host.address(f"{name}.git"), site, flaw, source)
+    found, fetched = outcome(gate, host.address(f"{name}.git"), site, flaw, source)
 
     assert_nothing_happened(site)
     assert_nothing_hostile_was_kept(gate, found, fetched)
