@@ -13,7 +13,7 @@ import docker
 import pytest
 
 from runner.controller.run import Run
-from runner.engine.docker_spec import LABEL_RUN
+from runner.engine.docker_spec import LABEL_ROLE, LABEL_RUN
 from tests.support.cases import P0, node, sh
 from tests.support.cli import call, run_runner
 from tests.support.frozen_engine import EngineProxy
@@ -99,7 +99,7 @@ def test_k21_the_container_is_what_was_promised(r0: R0) -> None:
     client = docker.from_env()
     with open_here(r0.remote, P0) as run:
         run_id = run.prepared.record.run_id
-        (container,) = client.containers.list(filters={"label": f"{LABEL_RUN}={run_id}"})
+        (container,) = client.containers.list(filters={"label": [f"{LABEL_RUN}={run_id}", f"{LABEL_ROLE}=workspace"]})
         host, config = container.attrs["HostConfig"], container.attrs["Config"]
         assert not host["Privileged"]
         assert host["CapDrop"] == ["ALL"]

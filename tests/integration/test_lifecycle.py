@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import docker
 import pytest
 
 from runner.engine.docker_engine import DockerEngine
-from runner.engine.docker_spec import LABEL_CONTROLLER
+from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_ROLE
 from tests.support.cases import P0, node, sh
 from tests.support.cli import call, run_cli, run_runner
 from tests.support.live import LiveRun
@@ -43,10 +44,15 @@ def _ours(engine: DockerEngine) -> list[str]:
     return [found.name for found in engine.objects() if found.controller_id == mine]
 
 
-def _container(client: docker.DockerClient) -> Any:
+def _container(client: docker.DockerClient, role: str = "workspace") -> Any:
     mine = (Path(os.environ["RUNNER_STATE_DIR"]) / "controller-id").read_text(encoding="ascii")
-    (found,) = client.containers.list(filters={"label": f"{LABEL_CONTROLLER}={mine}"})
+    (found,) = client.containers.list(filters={"label": [f"{LABEL_CONTROLLER}={mine}", f"{LABEL_ROLE}={role}"]})
     return found
+
+
+def _wait_until_removed(container: Any) -> None:
+    with contextlib.suppress(docker.errors.NotFound):  # it was quicker
+        container.wait(condition="removed", timeout=90)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -74,7 +80,9 @@ def test_a_second_interrupt_does_not_leave_the_container(r0: R0, tmp_path: Path,
     assert _ours(docker_engine) == []
 
 
-@pytest.mark.parametrize("moment", ["reading", "starting a fresh workspace", "making the clone", _READY])
+@pytest.mark.parametrize(
+    "moment", ["starting the gate", "reading", "starting a fresh workspace", "making the clone", _READY]
+)
 def test_what_a_killed_controller_left_is_swept(
     moment: str, r0: R0, tmp_path: Path, docker_engine: DockerEngine
 ) -> None:
@@ -93,10 +101,11 @@ def test_a_workspace_whose_controller_is_gone_ends_and_removes_itself(
 ) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("read_file", path="README.md"))["ok"]
-        container = _container(client)
+        containers = [_container(client, role) for role in ("workspace", "gate")]
         live.signal(signal.SIGKILL)
         live.process.wait(60)
-        container.wait(condition="removed", timeout=90)
+        for container in containers:
+            _wait_until_removed(container)
     assert _ours(docker_engine) == []
 
 
@@ -106,7 +115,7 @@ def test_the_sweep_leaves_a_run_alone_whose_controller_lives(
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("read_file", path="README.md"))["ok"]
         assert run_cli("gc").exit_code == 0
-        assert len(_ours(docker_engine)) == 1
+        assert len(_ours(docker_engine)) == 2  # the workspace, and the gate that waits for a push
         assert live.call(call("read_file", path="README.md"))["ok"]
         assert live.end() == 0
 
@@ -125,6 +134,23 @@ def test_a_container_killed_under_a_command_ends_the_run_as_lost(
         assert live.call(call("read_file", path="README.md"))["error"]["code"] == "run_ended"
         assert live.end() == 5
         assert live.report["status"] == "lost"
+    assert _ours(docker_engine) == []
+
+
+def test_a_gate_that_is_gone_ends_a_push_and_leaves_the_remote_as_it_was(
+    r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+) -> None:
+    before = git(r0.remote, "for-each-ref")
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("edit", path="src/app.mjs", oldString="1", newString="2"))["ok"]
+        assert live.call(call("git_commit", message="two"))["ok"]
+        _container(client, "gate").kill()
+        answer = live.call(call("git_push"))
+        assert answer["error"]["code"] == "run_ended", answer
+        assert "gate" in answer["error"]["message"]
+        live.end()
+        assert live.report["status"] == "lost"
+    assert git(r0.remote, "for-each-ref") == before
     assert _ours(docker_engine) == []
 
 
