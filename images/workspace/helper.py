@@ -1561,14 +1561,16 @@ def op_posture(head: Head, body: bytes) -> None:
         "bounding_capabilities": int(status.get("CapBnd", "0"), 16),
         "no_new_privileges": prctl(PR_GET_NO_NEW_PRIVS) == 1,
         "seccomp_mode": int(status.get("Seccomp", "0")),
-        "root_read_only": any(path == "/" and not writable for path, writable in mounts),
-        "writable_mounts": [path for path, writable in mounts if writable][:200],
+        "root_read_only": any(path == "/" and not writable for path, _, writable in mounts),
+        "writable_mounts": [path for path, _, writable in mounts if writable][:200],
+        "mount_options": [f"{path} {options}" for path, options, writable in mounts if writable][:200],
         "interfaces": [line.partition(":")[0].strip() for line in table("/proc/net/dev", 2)][:64],
         "routes": len(table("/proc/net/route", 1)) + len(ipv6_routes()),
         "pids_max": limit_of("/sys/fs/cgroup/pids/pids.max", "/sys/fs/cgroup/pids.max"),
         "memory_max_bytes": limit_of("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory.max"),
         "open_files_max": bounded(resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
         "core_max_bytes": bounded(STATE.core_limit),
+        "file_max_bytes": bounded(resource.getrlimit(resource.RLIMIT_FSIZE)[1]),
         "workspace_bytes": space.f_blocks * space.f_frsize,
         "workspace_inodes": space.f_files,
         "engine_socket_visible": any(os.path.lexists(path) for path in ENGINE_SOCKETS),
@@ -1576,12 +1578,12 @@ def op_posture(head: Head, body: bytes) -> None:
     STATE.wire.send({"id": head["id"], "kind": "ok"}, dump_json(facts))
 
 
-def mount_facts(line: str) -> tuple[str, bool]:
-    """Mount point, and whether it can be written: neither the mount nor its file system is read-only."""
+def mount_facts(line: str) -> tuple[str, str, bool]:
+    """Mount point, the mount's own options, and whether it can be written: neither it nor its system is read-only."""
     fields, _, system = line.partition(" - ")
     words = fields.split(" ")
     writable = "rw" in words[5].split(",") and "ro" not in system.split(" ")[-1].split(",")
-    return words[4][:PATH_MAX_BYTES], writable
+    return words[4][:PATH_MAX_BYTES], words[5][:PATH_MAX_BYTES], writable
 
 
 def table(path: str, header: int) -> list[str]:

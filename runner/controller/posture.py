@@ -20,6 +20,15 @@ _MIB = 1024 * 1024
 _OWN_MOUNTS = frozenset({"/workspace", "/home/agent", "/tmp"})  # noqa: S108 - inside the container
 _API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc", "/sys/fs/cgroup"})  # noqa: S108 - the same
 
+# What each mount that programs may write to must have. A file there can then neither raise privileges nor be a device;
+# programs are executed from the run's own mounts, and from nowhere else that can be written to.
+_NO_PRIVILEGE = frozenset({"nosuid", "nodev"})
+_MOUNT_OPTIONS = {
+    **dict.fromkeys(_OWN_MOUNTS, _NO_PRIVILEGE),
+    "/dev/shm": _NO_PRIVILEGE | {"noexec"},  # noqa: S108 - inside the container
+    "/dev/mqueue": _NO_PRIVILEGE | {"noexec"},
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -63,6 +72,7 @@ def prove(
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),
         (_mount_control(cage), sorted(mount.said for mount in cage.mounts), sorted(host.binds)),
         ("no other writable mounts", [], stray),
+        ("mount options", [], _lax_mounts(guest)),
         ("no engine socket", False, guest.engine_socket_visible),
         ("no network interface", ("lo",), guest.interfaces),
         ("no route", 0, guest.routes),
@@ -75,11 +85,24 @@ def prove(
         ("no swap growth", memory, host.memory_swap_bytes),
         ("cpu limit", int(limits.cpus * 1e9), host.nano_cpus),
         ("open files limit", limits.open_files, guest.open_files_max),
+        ("file size limit", limits.file_mib * _MIB, guest.file_max_bytes),
         ("no core dumps", 0, guest.core_max_bytes),
         ("workspace size", limits.workspace_mib * _MIB, guest.workspace_bytes),
         ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
     )
     return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in checks)
+
+
+def _lax_mounts(guest: GuestPosture) -> list[str]:
+    """The writable mounts that lack an option, each with what it lacks; one whose options were not told lacks all."""
+    told = [entry.partition(" ") for entry in guest.mount_options]
+    lacking = []
+    for mount in sorted(_MOUNT_OPTIONS.keys() & set(guest.writable_mounts)):
+        # What is mounted twice at one place is told twice; the upper one may be taken away again.
+        layers = [text.split(",") for path, _, text in told if path == mount]
+        missing = {option for option in _MOUNT_OPTIONS[mount] if not all(option in layer for layer in layers or [[]])}
+        lacking += [f"{mount} without {','.join(sorted(missing))}"] if missing else []
+    return lacking
 
 
 def _user_control(cage: Cage) -> str:

@@ -232,7 +232,10 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class GuestPosture:
-    """What a probe inside saw of its own cage. Facts only; `controller.posture` judges them."""
+    """What a probe inside saw of its own cage. Facts only; `controller.posture` judges them.
+
+    `mount_options` has a text for each writable mount: its path, a blank, and its own options with commas between.
+    """
 
     uid: int
     gid: int
@@ -243,12 +246,14 @@ class GuestPosture:
     seccomp_mode: int
     root_read_only: bool
     writable_mounts: tuple[str, ...]
+    mount_options: tuple[str, ...]
     interfaces: tuple[str, ...]
     routes: int
     pids_max: int | None
     memory_max_bytes: int | None
     open_files_max: int
     core_max_bytes: int
+    file_max_bytes: int
     workspace_bytes: int
     workspace_inodes: int
     engine_socket_visible: bool

@@ -82,12 +82,14 @@ GOOD_GUEST = GuestPosture(
     seccomp_mode=2,
     root_read_only=True,
     writable_mounts=("/workspace", "/home/agent", "/tmp"),  # noqa: S108  # a mount point inside, by name only
+    mount_options=("/workspace rw,nosuid,nodev", "/home/agent rw,nosuid,nodev", "/tmp rw,nosuid,nodev"),  # noqa: S108
     interfaces=("lo",),
     routes=0,
     pids_max=512,
     memory_max_bytes=2 << 30,
     open_files_max=4096,
     core_max_bytes=0,
+    file_max_bytes=512 << 20,
     workspace_bytes=1 << 30,
     workspace_inodes=200_000,
     engine_socket_visible=False,
@@ -393,6 +395,7 @@ class FakeEngine:
             pids_max=limits.pids,
             memory_max_bytes=memory,
             open_files_max=limits.open_files,
+            file_max_bytes=limits.file_mib << 20,
             workspace_bytes=limits.workspace_mib << 20,
             workspace_inodes=limits.workspace_inodes,
         )

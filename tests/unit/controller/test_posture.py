@@ -52,12 +52,14 @@ GUEST_OFF = [
     ("seccomp_mode", 0, "seccomp filter"),
     ("root_read_only", False, "root file system read-only"),
     ("writable_mounts", ("/workspace", "/opt/runner"), "no other writable mounts"),
+    ("mount_options", ("/workspace rw,nosuid,nodev", "/home/agent rw,nosuid,nodev", "/tmp rw,nodev"), "mount options"),
     ("interfaces", ("eth0", "lo"), "no network interface"),
     ("routes", 1, "no route"),
     ("pids_max", None, "processes limit"),
     ("memory_max_bytes", None, "memory limit"),
     ("open_files_max", 1 << 20, "open files limit"),
     ("core_max_bytes", 1, "no core dumps"),
+    ("file_max_bytes", (1 << 63) - 1, "file size limit"),
     ("workspace_bytes", 1 << 50, "workspace size"),
     ("workspace_inodes", 0, "workspace inodes"),
     ("engine_socket_visible", True, "no engine socket"),
@@ -112,12 +114,49 @@ def test_no_spelling_of_root_will_do_for_the_main_process(user: str) -> None:
 
 @pytest.mark.parametrize("mount", ["/proc", "/proc/kcore", "/dev", "/dev/shm", "/sys/fs/cgroup"])
 def test_the_kernels_own_mounts_are_no_stray_ones(mount: str) -> None:
-    assert missed(guest=replace(GUEST, writable_mounts=("/workspace", mount))) == []
+    told = (*GUEST.mount_options, f"{mount} rw,nosuid,nodev,noexec")
+    assert missed(guest=replace(GUEST, writable_mounts=("/workspace", mount), mount_options=told)) == []
 
 
 @pytest.mark.parametrize("mount", ["/", "/etc", "/process", "/workspace/x", "/var/run/docker.sock"])
 def test_any_other_writable_mount_is_a_stray_one(mount: str) -> None:
     assert missed(guest=replace(GUEST, writable_mounts=(mount,))) == ["no other writable mounts"]
+
+
+def with_mount(path: str, options: str) -> GuestPosture:
+    return replace(
+        GUEST,
+        writable_mounts=(*GUEST.writable_mounts, path),
+        mount_options=(*GUEST.mount_options, f"{path} {options}"),
+    )
+
+
+@pytest.mark.parametrize("mount", ["/workspace", "/home/agent", "/tmp"])
+@pytest.mark.parametrize("options", ["rw,nosuid", "rw,nodev", "rw,suid,dev", "rw", ""])
+def test_a_mount_of_the_run_without_nosuid_or_nodev_is_seen(mount: str, options: str) -> None:
+    others = tuple(told for told in GUEST.mount_options if not told.startswith(f"{mount} "))
+    assert missed(guest=replace(GUEST, mount_options=(*others, f"{mount} {options}"))) == ["mount options"]
+    assert missed(guest=replace(GUEST, mount_options=others)) == ["mount options"]
+
+
+def test_a_second_mount_over_the_first_hides_nothing() -> None:
+    assert missed(guest=with_mount("/workspace", "rw")) == ["mount options"]
+
+
+@pytest.mark.parametrize("mount", ["/dev/shm", "/dev/mqueue"])
+def test_shared_memory_is_no_place_to_execute_from(mount: str) -> None:
+    assert missed(guest=with_mount(mount, "rw,nosuid,nodev,noexec,relatime")) == []
+    assert missed(guest=with_mount(mount, "rw,nosuid,nodev,relatime")) == ["mount options"]
+
+
+def test_what_is_executed_from_the_runs_own_mounts_needs_no_noexec_and_more_options_do_no_harm() -> None:
+    more = tuple(f"{told},noexec,relatime" for told in GUEST.mount_options)
+    assert missed(guest=replace(GUEST, mount_options=more)) == []
+
+
+@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, (1 << 20) + 1, 1 << 62])
+def test_any_other_bound_of_a_file_than_the_policys_is_none(size: int) -> None:
+    assert missed(guest=replace(GUEST, file_max_bytes=size)) == ["file size limit"]
 
 
 def test_all_that_failed_is_named() -> None:
