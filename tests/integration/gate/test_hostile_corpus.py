@@ -13,9 +13,11 @@ import pytest
 
 from runner.gate.credentials import CredentialKind, CredentialSource
 from runner.gate.fetch import Fetched, FetchLimits, fetch
-from runner.model.errors import RepositoryUnavailable
+from runner.gate.push import push
+from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
 from tests.support.evil_listener import EvilListener
 from tests.support.gate import Gate, address_of
+from tests.support.hostile_config import CONFIG_FLAWS
 from tests.support.hostile_repos import BORROWED, CLEAN, FLAWS, Flaw, Site, hostile_site
 from tests.support.repos import git, tree_digest
 from tests.support.services import CodeHostHttps
@@ -24,6 +26,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
 NAMES = {flaw.name: flaw for flaw in FLAWS}
 LOCAL = [name for name, flaw in NAMES.items() if flaw.local is not None]
+PUSHED = [flaw.name for flaw in CONFIG_FLAWS if flaw.local in (CLEAN, BORROWED)]
 SERVED = [name for name, flaw in NAMES.items() if flaw.served is not None]
 
 
@@ -109,6 +112,24 @@ def test_a_hostile_server_acts_on_nobody(
     assert_nothing_happened(site)
     assert_nothing_hostile_was_kept(gate, found, fetched)
     assert found == flaw.served
+
+
+@pytest.mark.parametrize("name", PUSHED)
+def test_a_push_to_a_hostile_folder_acts_on_nobody(
+    gate: Gate, clone_of: Callable[[Fetched], Path], site: Site, name: str
+) -> None:
+    """Asset: the host. Attack: who receives a push where it lies. Expected: inert; pushed, or refused with a code."""
+    NAMES[name].arm(site)
+    fetched = gate.fetch(site.repository)
+    clone = clone_of(fetched)
+    git(clone, "commit", "--quiet", "--allow-empty", "-m", "more")
+    try:
+        with gate.take(fetched, clone) as quarantine:
+            assert push(gate.git, quarantine, fetched, "agent/x1").pushed
+    except ToolError as refused:
+        assert refused.code is ErrorCode.GIT_PUSH_FAILED
+
+    assert_nothing_happened(site)
 
 
 def test_a_trap_that_is_sprung_is_seen_by_its_mark_and_by_the_listener(site: Site) -> None:
