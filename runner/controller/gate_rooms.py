@@ -27,8 +27,9 @@ from runner.engine.contract import Mount, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address
 from runner.gate.git import Git
 from runner.gate.host_git import HostGit
-from runner.gate.local import common_folder, folders_of
+from runner.gate.local import common_folder
 from runner.gate.mirror import mirror_folder
+from runner.gate.own_folders import folders_of
 from runner.gate.room_git import RoomGit
 from runner.model.errors import RepositoryUnavailable
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from runner.gate.refs import HEADS
 
-__all__ = ["common_folder", "folders_of", "git_folder", "head_branch", "lenders_of", "small_text"]
+__all__ = ["common_folder", "git_folder", "head_branch", "lenders_of", "small_text"]
 
 _MAX_BYTES = 4096  # a ref's name or a path; PATH_MAX
 _MAX_LENDERS = 5  # alternates of alternates; git's own bound
@@ -33,20 +33,6 @@ def common_folder(path: Path) -> Path:
     folder = git_folder(path)
     common = small_text(folder / "commondir")
     return folder if common is None else folder / common.strip()
-
-
-def folders_of(path: Path) -> list[Path]:
-    """The folders that reading the repository at `path` takes, without those beneath another one.
-
-    Besides its own these are the main repository's of a linked work tree, and those that objects are borrowed from.
-    """
-    found = [path, git_folder(path), common_folder(path), *lenders_of(path)]
-    plain = [Path(os.path.normpath(folder)) for folder in found if folder.is_dir()]
-    kept: list[Path] = []
-    for folder in sorted(set(plain), key=lambda folder: (len(folder.parts), folder)):
-        if not any(folder.is_relative_to(outer) for outer in kept):
-            kept.append(folder)
-    return kept
 
 
 def lenders_of(path: Path) -> list[Path]:

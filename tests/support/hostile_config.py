@@ -257,7 +257,7 @@ CONFIG_FLAWS = (
     Flaw(head_is_a_link_to_a_file_of_the_host, "repository_not_found", None),
     Flaw(gitfile_points_to_another_repository, CLEAN, None),
     Flaw(gitfile_points_at_itself, UNAVAILABLE, None),
-    Flaw(commondir_points_to_another_repository, BORROWED, None),
+    Flaw(commondir_points_to_another_repository, "repository_outside_folder", None),
     Flaw(alternates_command_lists_refs, CLEAN, None),
     Flaw(alternates_go_round, CLEAN, None),
     Flaw(alternates_name_a_pipe, CLEAN, None, seconds=2),

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from runner.gate.local import folders_of
+import pytest
+
+from runner.gate.own_folders import folders_of
+from runner.model.errors import RepositoryUnavailable
 from tests.support.repos import Commit, bare_repository, git
 
 
@@ -22,15 +25,73 @@ def test_a_linked_work_tree_brings_the_main_repositorys_git_folder(tmp_path: Pat
     assert folders_of(tmp_path / "linked") == [tmp_path / "linked", main]
 
 
-def test_borrowed_objects_are_followed_from_lender_to_lender(tmp_path: Path) -> None:
-    first = bare_repository(tmp_path / "first.git", [Commit({"a": "1"})])
-    for lender, borrower in (("first.git", "second.git"), ("second.git", "third.git")):
-        git(tmp_path, "clone", "-q", "--bare", "--shared", str(tmp_path / lender), str(tmp_path / borrower))
+def test_a_submodules_git_folder_names_its_work_tree(tmp_path: Path) -> None:
+    part = bare_repository(tmp_path / "part.git", [Commit({"a": "1"})])
+    git(tmp_path, "init", "-q", "whole")
+    git(tmp_path / "whole", "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "sub")
 
-    assert folders_of(tmp_path / "third.git") == sorted(
-        [tmp_path / "third.git", first / "objects", tmp_path / "second.git" / "objects"],
-        key=lambda folder: (len(folder.parts), folder),
-    )
+    assert folders_of(tmp_path / "whole" / "sub") == [
+        tmp_path / "whole" / "sub",
+        tmp_path / "whole" / ".git" / "modules" / "sub",
+    ]
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(RepositoryUnavailable) as caught:
+        folders_of(path)
+    assert caught.value.hint
+    return caught.value.code
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """A repository that an untrusted folder would like to bring along."""
+    return bare_repository(tmp_path / "private.git", [Commit({"secret": "1"})])
+
+
+def test_a_git_file_that_leads_to_another_repository_is_refused(private: Path, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".git").write_text(f"gitdir: {private}\n")
+
+    assert refused(tmp_path / "work") == "repository_outside_folder"
+
+
+def test_a_git_file_that_leads_to_somebody_elses_linked_work_tree_is_refused(private: Path, tmp_path: Path) -> None:
+    git(private, "worktree", "add", "-q", str(tmp_path / "linked"), "main")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".git").write_text(f"gitdir: {private}/worktrees/linked\n")
+
+    assert refused(tmp_path / "work") == "repository_outside_folder"
+
+
+def test_a_common_folder_of_another_repository_is_refused(private: Path, tmp_path: Path) -> None:
+    repository = bare_repository(tmp_path / "r.git", [])
+    (repository / "commondir").write_text(f"{private}\n")
+
+    assert refused(repository) == "repository_outside_folder"
+
+
+def test_objects_borrowed_from_another_folder_are_refused(private: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--bare", "--shared", str(private), str(tmp_path / "borrower.git"))
+
+    assert refused(tmp_path / "borrower.git") == "repository_outside_folder"
+
+
+@pytest.mark.parametrize("name", ["objects", "refs", "packed-refs", "HEAD", "config"])
+def test_a_link_out_of_the_folder_is_refused(private: Path, tmp_path: Path, name: str) -> None:
+    repository = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
+    if (repository / name).exists():
+        (repository / name).rename(tmp_path / "was")
+    (repository / name).symlink_to(private / name)
+
+    assert refused(repository) == "repository_outside_folder"
+
+
+def test_a_repository_that_is_reached_by_a_link_is_one_folder(tmp_path: Path) -> None:
+    bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
+    (tmp_path / "link").symlink_to("r.git")
+
+    assert folders_of(tmp_path / "link") == [tmp_path / "link"]
 
 
 def test_lenders_that_go_round_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
