@@ -10,7 +10,7 @@ from runner.model.decision import Decision
 from runner.policy.argv_values import Call, deny_scratch
 from runner.policy.scratch import inside_workspace
 
-__all__ = ["around", "judge_manifest", "scripts_of", "selected_scripts"]
+__all__ = ["around", "judge_manifest", "judge_new_manifests", "scripts_of", "selected_scripts"]
 
 _PLAIN_SELECTOR = re.compile(r"\^?([\w:.-]*?)(?:\.\*)?\$?")
 
@@ -22,6 +22,15 @@ def judge_manifest(call: Call, folder: str) -> Decision | None:
         return deny_scratch("scratch.package", posixpath.join(folder, "package.json"))
     if (call.tree.created_by_run(path) or call.tree.changed_by_run(path)) and not call.policy.scratch_allowed(path):
         return deny_scratch("scratch.package", path)
+    return None
+
+
+def judge_new_manifests(call: Call) -> Decision | None:
+    """Refused when going through all packages would find one that this run made outside the full-write paths."""
+    for path in call.policy.created_files():
+        new = posixpath.basename(path) == "package.json" and "node_modules" not in path.split("/")
+        if new and not call.policy.scratch_allowed(path):
+            return deny_scratch("scratch.package", path)
     return None
 
 

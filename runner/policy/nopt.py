@@ -1,25 +1,59 @@
-"""Option reading as npm's `nopt` does it; pnpm uses the same reader.
+"""Option reading as npm's `nopt` does it, step by step; pnpm uses the same reader with tables of its own.
 
 Any option may stand anywhere before `--`; dashes are not counted; names may be cut to any prefix that fits one name;
-single letters may be bundled; an option with a value takes the next word whatever it looks like, an unknown one takes
-none.
+single letters may be bundled; `no-` in front negates, as often as it is written. `--name=value` is read as the two
+words `--name value`, so that the value of an option that takes none is a word of its own: `npm --force=run build` runs
+a script.
+
+A type is what nopt calls one: "boolean", "string", "number", "null", a word of a fixed choice, or "other" for what
+takes any word (paths, addresses, dates, lists). An option with several types takes what fits one of them.
 """
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 
-__all__ = ["Dialect", "Given", "read_options"]
+__all__ = ["Dialect", "Given", "option_types", "read_options"]
+
+_END = re.compile(r"-{2,}")
+_LIKE_AN_OPTION = re.compile(r"-{1,2}[^-]")  # what an option of type string does not take as its value
+_SHORT_OPTION = re.compile(r"-[^-]")
+_NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|infinity|0x[\da-f]+)\s*", re.IGNORECASE)
+_TRUTH = frozenset({"true", "false"})
+_STRING = frozenset({"string"})
+_KINDS = frozenset({"boolean", "string", "number", "null", "other", "true", "false"})
 
 
-@dataclass(frozen=True, slots=True)
+def option_types(table: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """The types of each option, from a table of names by types: `{"null|string": "cert key"}`."""
+    return {name: frozenset(types.split("|")) for types, names in table.items() for name in names.split()}
+
+
+@dataclass(frozen=True)
 class Dialect:
-    """The option names of one program: those with a value, the boolean ones, and what short forms stand for."""
+    """The options of one program by name with their types, and the words that a short form stands for."""
 
-    valued: frozenset[str]
-    booleans: frozenset[str]
-    shorthands: Mapping[str, tuple[str, ...]]  # name to option name, and a value where the short form brings one
+    types: Mapping[str, frozenset[str]]
+    shorthands: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def valued(self) -> frozenset[str]:
+        """The options that have a value."""
+        return frozenset(name for name, types in self.types.items() if "boolean" not in types)
+
+    @cached_property
+    def names(self) -> Mapping[str, str]:
+        """The option for each name and each beginning that fits one name only."""
+        return _abbreviations(frozenset(self.types))
+
+    @cached_property
+    def short_names(self) -> Mapping[str, str]:
+        """As `names`, of the short forms."""
+        return _abbreviations(frozenset(self.shorthands))
 
 
 @dataclass(slots=True)
@@ -40,66 +74,88 @@ class Given:
         return bool(said) and (said[-1][0] == switch) == (said[-1][1] != "false")
 
 
-def read_options(args: Sequence[str], dialect: Dialect, *, words_end_options: int | None = None) -> Given:
-    """The words of `args` in their parts. With `words_end_options`, everything after that many words is a word."""
+def read_options(args: Sequence[str], dialect: Dialect, *, stop_at: frozenset[str] = frozenset()) -> Given:
+    """The words of `args` in their parts. From a word that is one of `stop_at` on, nothing is an option any more."""
     given = Given()
-    index = 0
-    while index < len(args):
-        word = args[index]
-        index += 1
-        if word.startswith("--") and set(word) == {"-"}:
-            given.verbatim = list(args[index:])
+    left = deque(args)
+    while left:
+        word = left.popleft()
+        if _END.fullmatch(word):
+            given.verbatim = list(left)
             break
-        if not word.startswith("-") or word == "-":
+        if word in stop_at:
+            given.words += [word, *left]
+            break
+        if word.startswith("-") and len(word) > 1:
+            _read_option(given, word, left, dialect)
+        else:
             given.words.append(word)
-            if words_end_options is not None and len(given.words) >= words_end_options:
-                given.words.extend(args[index:])
-                break
-            continue
-        head, equals, value = word.partition("=")
-        for position, (name, preset) in enumerate(found := _resolve(head, dialect)):
-            last = position == len(found) - 1
-            if preset is not None:
-                given.options.append((name, preset))
-            elif equals and last:
-                given.options.append((name, value))
-            else:
-                index += _take(given, name, args, index, dialect)
     return given
 
 
-def _take(given: Given, name: str, args: Sequence[str], index: int, dialect: Dialect) -> int:
-    following = args[index] if index < len(args) else None
-    if name in dialect.valued:
-        taken = following is not None and not (following.startswith("--") and set(following) == {"-"})
-    else:
-        taken = following in ("true", "false") and (name in dialect.booleans or name.startswith("no-"))
-    given.options.append((name, (following or "") if taken else ""))
-    return int(taken)
-
-
-def _resolve(head: str, dialect: Dialect) -> list[tuple[str, str | None]]:
+def _read_option(given: Given, word: str, left: deque[str], dialect: Dialect) -> None:
+    head, equals, value = word.partition("=")
+    if equals:
+        left.appendleft(value)
     name = head.lstrip("-")
-    known = dialect.valued | dialect.booleans
-    if name in known:
-        return [(name, None)]
+    standing_for = _long_form(name, dialect)
+    if standing_for is not None:
+        if standing_for[:1] != [head]:
+            left.extendleft(reversed(standing_for))
+            return
+        left.extendleft(reversed(standing_for[1:]))  # `--dev` short for `--development`, which stands for `--dev`
+    negated: bool | None = None
+    while name.lower().startswith("no-"):
+        negated, name = not negated, name[3:]
+    name = dialect.names.get(name, name)
+    _take(given, name, negated, bool(equals), left, dialect.types.get(name))
+
+
+def _take(
+    given: Given, name: str, negated: bool | None, equals: bool, left: deque[str], types: frozenset[str] | None
+) -> None:
+    """The option and its value, if it has one, go from `left` to `given`."""
+    if negated is not None or (types is None and not equals) or (types is not None and "boolean" in types):
+        value = left.popleft() if left and left[0] in _TRUTH else ""
+        if not value and len(types or ()) > 1 and left and _fits(left[0], types or frozenset()):
+            given.options.append((name, left.popleft()))  # also behind `no-`
+        else:
+            given.options.append((f"no-{name}" if negated else name, value))
+        return
+    taken = bool(left) and not _END.fullmatch(left[0])
+    if types == _STRING and taken and _LIKE_AN_OPTION.match(left[0]):
+        taken = False
+    given.options.append((name, left.popleft() if taken else ""))
+
+
+def _fits(word: str, types: frozenset[str]) -> bool:
+    """Whether an option that needs no value takes this word as one."""
+    if not word:
+        return False
+    if word in types - _KINDS or (word == "null" and "null" in types):
+        return True
+    if "number" in types and _NUMBER.fullmatch(word):
+        return True
+    return "string" in types and not _SHORT_OPTION.match(word)
+
+
+def _long_form(name: str, dialect: Dialect) -> list[str] | None:
+    """The words that a short form, or a bundle of letters, stands for; None where the name is no short form."""
+    if name in dialect.types:
+        return None
     if name in dialect.shorthands:
-        return [_expand(name, dialect)]
-    if len(name) > 1 and all(len(letter) == 1 and letter in dialect.shorthands for letter in name):
-        return [_expand(letter, dialect) for letter in name]
-    fitting = {option for option in known if name and option.startswith(name)}
-    if len(fitting) == 1:
-        return [(fitting.pop(), None)]
-    short = {option for option in dialect.shorthands if name and option.startswith(name)}
-    if len(short) == 1 and not fitting:
-        return [_expand(short.pop(), dialect)]
-    if name.startswith("no-"):
-        negated = {option for option in dialect.booleans if option.startswith(name[3:])}
-        if len(negated) == 1:
-            return [(f"no-{negated.pop()}", None)]
-    return [(name, None)]
+        return list(dialect.shorthands[name])
+    if all(len(letter) == 1 and letter in dialect.shorthands for letter in name):
+        return [word for letter in name for word in dialect.shorthands[letter]]
+    if name in dialect.names or name not in dialect.short_names:
+        return None
+    return list(dialect.shorthands[dialect.short_names[name]])
 
 
-def _expand(name: str, dialect: Dialect) -> tuple[str, str | None]:
-    option, *preset = dialect.shorthands[name]
-    return option, (preset[0] if preset else None)
+@cache
+def _abbreviations(names: frozenset[str]) -> dict[str, str]:
+    fitting: dict[str, str | None] = {}
+    for name in names:
+        for length in range(1, len(name) + 1):
+            fitting[name[:length]] = None if name[:length] in fitting else name
+    return {**{short: name for short, name in fitting.items() if name is not None}, **{name: name for name in names}}

@@ -8,73 +8,14 @@ from collections.abc import Sequence
 from runner.model.decision import Decision
 from runner.policy.argv_values import Call, deny_program, deny_scratch
 from runner.policy.launchers import judge_shell_option, judge_target
-from runner.policy.nopt import Dialect, Given, read_options
+from runner.policy.manifest import judge_new_manifests
+from runner.policy.nopt import Given, read_options
+from runner.policy.npm_options import NPM
 from runner.policy.package_settings import judge_setting_files, judge_settings
 from runner.policy.scratch import inside_workspace
 from runner.policy.scripts import judge_lifecycle, judge_script
 
-__all__ = ["DIALECT", "judge_npm", "npm_command"]
-
-_VALUED = """
-_auth access allow-directory allow-file allow-git allow-remote also audit-level auth-type before browser ca cache
-cache-max cache-min cafile call cert cidr cpu depth diff diff-dst-prefix diff-src-prefix diff-unified editor
-expect-result-count expires fetch-retries fetch-retry-factor fetch-retry-maxtimeout fetch-retry-mintimeout
-fetch-timeout git globalconfig heading https-proxy include init-author-email init-author-name init-author-url
-init-license init-module init-type init-version init.author.email init.author.name init.author.url init.license
-init.module init.version install-strategy key libc local-address location lockfile-version loglevel logs-dir logs-max
-maxsockets message min-release-age name node-gyp node-options noproxy omit only os otp pack-destination package
-prefix preid provenance-file proxy python registry replace-registry-host save-prefix sbom-format sbom-type scope
-script-shell searchexclude searchlimit searchopts searchstaleness shell tag tag-version-prefix umask user-agent
-userconfig viewer which workspace
-"""
-_BOOLEANS = """
-all allow-same-version audit bin-links color commit-hooks description dev diff-ignore-all-space diff-name-only
-diff-no-prefix diff-text dry-run engine-strict expect-results force foreground-scripts format-package-lock fund
-git-tag-version global global-style if-present ignore-scripts include-staged include-workspace-root
-include-attestations init-private install-links json legacy-bundling legacy-peer-deps link long offline optional
-package-lock package-lock-only parseable prefer-dedupe prefer-offline prefer-online production progress provenance
-read-only rebuild-bundle save save-bundle save-dev save-exact save-optional save-peer save-prod shrinkwrap
-sign-git-commit sign-git-tag strict-peer-deps strict-ssl timing unicode update-notifier usage version versions
-workspaces workspaces-update yes
-"""
-_SHORTHANDS: dict[str, tuple[str, ...]] = {
-    "enjoy-by": ("before",),
-    "d": ("loglevel", "info"),
-    "dd": ("loglevel", "verbose"),
-    "ddd": ("loglevel", "silly"),
-    "quiet": ("loglevel", "warn"),
-    "q": ("loglevel", "warn"),
-    "s": ("loglevel", "silent"),
-    "silent": ("loglevel", "silent"),
-    "verbose": ("loglevel", "verbose"),
-    "desc": ("description",),
-    "help": ("usage",),
-    "local": ("no-global",),
-    "n": ("no-yes",),
-    "no": ("no-yes",),
-    "porcelain": ("parseable",),
-    "readonly": ("read-only",),
-    "reg": ("registry",),
-    "iwr": ("include-workspace-root",),
-    "ws": ("workspaces",),
-    **{
-        letter: (name,)
-        for letter, name in zip(
-            "acfgLlmpC", "all call force global location long message parseable prefix".split(), strict=True
-        )
-    },
-    **{
-        letter: (name,)
-        for letter, name in zip(
-            "SBDEOP", "save save-bundle save-dev save-exact save-optional save-prod".split(), strict=True
-        )
-    },
-    **{
-        letter: (name,)
-        for letter, name in zip("?Hhvwy", "usage usage usage version workspace yes".split(), strict=True)
-    },
-}
-DIALECT = Dialect(frozenset(_VALUED.split()), frozenset(_BOOLEANS.split()), _SHORTHANDS)
+__all__ = ["judge_npm", "npm_command"]
 
 _COMMANDS = frozenset(
     """
@@ -153,7 +94,7 @@ def npm_command(word: str) -> str:
 
 def judge_npm(call: Call, words: Sequence[str]) -> Decision | None:
     """Refused when npm would start what the policy does not allow, or be set up to do so later."""
-    given = read_options(list(words), DIALECT)
+    given = read_options(words, NPM)
     everything = given.words + given.verbatim
     if not everything:
         return judge_settings(call, given.options, "npm")
@@ -165,6 +106,8 @@ def judge_npm(call: Call, words: Sequence[str]) -> Decision | None:
     if inside_workspace(call, folder) is None and command in ("run", *_SCRIPTS):
         return deny_scratch("scratch.package", folder)
     refused = _judge_command(call, command, args, folder, given) or _judge_lifecycle(call, command, args, given)
+    if refused is None and (given.has_switch("workspaces") or given.values("workspace")):
+        refused = judge_new_manifests(call)
     if refused is not None:
         return refused
     return judge_settings(call, given.options, "npm") or judge_setting_files(call, [".", folder], [".npmrc"])

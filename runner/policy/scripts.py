@@ -16,7 +16,7 @@ from runner.model.errors import ErrorCode
 from runner.policy.argv_values import Call, deny_hooks, deny_typecheck
 from runner.policy.environment_values import judge_variable
 from runner.policy.manifest import around, judge_manifest, scripts_of, selected_scripts
-from runner.policy.scratch import inside_workspace, judge_file
+from runner.policy.scratch import inside_workspace, judge_file, judge_loaded
 from runner.policy.shell_text import assignment, commands_in
 from runner.policy.typecheck import is_typecheck_module, is_typecheck_program, is_typecheck_script
 
@@ -52,6 +52,8 @@ _CODES = frozenset(
         ErrorCode.SCRATCH_EXECUTION_REFUSED,
     }
 )
+_STARTED = "node server.js"  # what package managers start where there is no script `start`
+_GYP = "binding.gyp"  # describes a build that may run programs; it stands in for a missing install script
 _NUMBER = re.compile(r"[\d.]+[smhd]?")
 _ALL_PARAMETERS = re.compile(r"\"?\$\{?[@*]\}?\"?")  # "$@" and its kin, where a shell function takes up the extra words
 
@@ -111,7 +113,7 @@ def judge_script(call: Call, folder: str, name: str, extra: Sequence[str] = ()) 
     refused = judge_manifest(call, folder)
     if refused is not None or call.exhausted:
         return refused
-    scripts = scripts_of(call, folder)
+    scripts = {"start": _STARTED, **scripts_of(call, folder)} if name == "start" else scripts_of(call, folder)
     root = inside_workspace(call, folder) or "."
     for script in selected_scripts(scripts, name):
         words = extra if script == name or script not in around(name) else ()
@@ -145,6 +147,11 @@ def judge_lifecycle(call: Call, folder: str, names: Iterable[str]) -> Decision |
     In set-up a typechecker is let through: a package that is built when it is installed needs its build.
     """
     scripts = scripts_of(call, folder)
+    gyp = inside_workspace(call, posixpath.join(folder, _GYP))
+    if "install" in names and gyp is not None and not scripts.keys() & {"install", "preinstall"}:
+        built = judge_loaded(call, gyp, "scratch.program")
+        if built is not None:
+            return built
     for name in names:
         refused = (
             judge_script(call, folder, name) if any(script in scripts for script in (name, *around(name))) else None

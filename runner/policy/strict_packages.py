@@ -12,6 +12,9 @@ from runner.policy import npm_argv, pnpm_argv
 from runner.policy.argv_values import Call
 from runner.policy.manifest import scripts_of
 from runner.policy.nopt import Given, read_options
+from runner.policy.npm_options import NPM
+from runner.policy.pnpm_options import EVERY_OPTION
+from runner.policy.pnpm_reading import read_pnpm
 from runner.policy.scratch import inside_workspace
 from runner.policy.strict_pins import require_pinned
 from runner.policy.strict_values import NotAllowed, closed, did_you_mean, outside
@@ -31,7 +34,7 @@ _VALUES = {
 }
 _SCRIPT_VERBS = {"test": "test", "t": "test", "tst": "test", "start": "start", "stop": "stop"}
 _RUN_VERBS = frozenset({"run", "run-script", "rum", "urn"})
-_PNPM_LS = {"ls": "ls", "list": "ls", "la": "ls", "ll": "ls"}
+_PNPM_LS = {"list": "ls", "ll": "ls"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +45,12 @@ class _Program:
     valued: frozenset[str]  # options that have a value
 
 
-_NPM = _Program("npm", ("package.json", ".npmrc"), {"install": "install", "ci": "ci"}, npm_argv.DIALECT.valued)
+_NPM = _Program("npm", ("package.json", ".npmrc"), {"install": "install", "ci": "ci"}, NPM.valued)
 _PNPM = _Program(
     "pnpm",
     ("package.json", *pnpm_argv.SETTING_FILES),
-    {"install": "install", "i": "install", "ci": "install"},
-    pnpm_argv.DIALECT.valued,
+    {"install": "install", "ci": "install"},
+    frozenset(name for name, types in EVERY_OPTION.items() if "boolean" not in types),
 )
 
 
@@ -55,7 +58,7 @@ def canonical_npm(call: Call, words: Sequence[str]) -> tuple[str, ...]:
     """The argv that runs for `npm words`. Raises NotAllowed."""
     if list(words) in (["--version"], ["-v"]):
         return ("npm", "--version")
-    given = read_options(list(words), npm_argv.DIALECT)
+    given = read_options(words, NPM)
     if not given.words:
         raise _no_verb(_NPM, "")
     verb = npm_argv.npm_command(given.words[0])
@@ -71,25 +74,18 @@ def canonical_pnpm(call: Call, words: Sequence[str]) -> tuple[str, ...]:
     """The argv that runs for `pnpm words`. Raises NotAllowed."""
     if list(words) in (["--version"], ["-v"]):
         return ("pnpm", "--version")
-    given = read_options(list(words), pnpm_argv.DIALECT, words_end_options=1)
-    everything = given.words + given.verbatim
-    if not everything:
+    command = read_pnpm(words)
+    options, params = command.given.options, command.params
+    if command.name is None or (command.implied and not params):
         raise _no_verb(_PNPM, "")
-    verb, rest = everything[0], everything[1:]
-    if verb in _RUN_VERBS:
-        inner = read_options(rest, pnpm_argv.DIALECT, words_end_options=1)
-        names = inner.words + inner.verbatim
-        if names:
-            return _script(call, _PNPM, names[0], [*given.options, *inner.options], names[1:])
-    if verb in _SCRIPT_VERBS:
-        return _script(call, _PNPM, _SCRIPT_VERBS[verb], given.options, rest)
-    if verb in _PNPM_LS or verb in _PNPM.installs:
-        inner = read_options(rest, pnpm_argv.DIALECT)
-        both = Given([*given.options, *inner.options], inner.words, inner.verbatim)
-        return _other(call, _PNPM, verb, _PNPM_LS.get(verb, ""), both)
-    if verb in scripts_of(call, _folder(call, given.options)):
-        return _script(call, _PNPM, verb, given.options, rest)
-    raise _no_verb(_PNPM, verb)
+    if command.implied:
+        name = _SCRIPT_VERBS.get(params[0], params[0])
+        if name in _SCRIPT_VERBS or name in scripts_of(call, _folder(call, options)):
+            return _script(call, _PNPM, name, options, params[1:])
+        raise _no_verb(_PNPM, params[0])
+    if command.name == "run" and params:
+        return _script(call, _PNPM, params[0], options, params[1:])
+    return _other(call, _PNPM, command.name, _PNPM_LS.get(command.name, ""), Given(options, params))
 
 
 def _script(

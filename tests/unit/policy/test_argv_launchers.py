@@ -75,7 +75,7 @@ BIN = ErrorCode.BIN_NOT_ALLOWLISTED
         "pnpm -F x -w exec sh",
         "pnpm recursive exec sh",
         "pnpm --config.script-shell=/x run hi",
-        "pnpm --script-shell /x run hi",
+        "pnpm --script-shell=/x run hi",
         "pnpm run --script-shell=/x hi",
         "pnpm config set script-shell /x",
         "pnpm exec /usr/bin/ls",
