@@ -7,7 +7,7 @@ own list of those that take a value; node abbreviates none, and reads `_` in a n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -70,7 +70,7 @@ _SHORT = {
     "--report-directory": "--report-dir",
     "--security-reverts": "--security-revert",
 }
-_ENV_LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][\w.]*)\s*=\s*(.*?)\s*$", re.MULTILINE)
+_ENV_LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][\w.]*)[^\S\n]*=[^\S\n]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,16 @@ class NodeCommand:
         """Whether the option was given."""
         return any(given == name for given, _ in self.options)
 
+    def is_on(self, name: str) -> bool:
+        """Whether the option without a value is on, as its last word says: `--check --no-check` executes."""
+        said = [given for given, _ in self.options if given in (name, f"--no-{name[2:]}")]
+        return said[-1:] == [name]
+
 
 def read_node(words: Sequence[str]) -> NodeCommand:
     """The words after `node`, in their parts."""
     options: list[tuple[str, str]] = []
-    index = 1 if words[:1] in (["inspect"], ["debug"]) else 0
+    index = 1 if words[:1] == ["inspect"] else 0
     while index < len(words):
         word = words[index]
         index += 1
@@ -101,6 +106,8 @@ def read_node(words: Sequence[str]) -> NodeCommand:
         name, equals, value = word.partition("=")
         name = name if not name.startswith("--") else "--" + name[2:].replace("_", "-")
         name = _SHORT.get(name, name)
+        if name == "--print":
+            equals = value = ""  # it drops what is glued to it, and takes the next word all the same
         takes = name in _VALUED or name == "--print"
         if takes and not equals and index < len(words) and not words[index].startswith("-"):
             value = words[index]
@@ -115,7 +122,7 @@ def read_node(words: Sequence[str]) -> NodeCommand:
 def judge_node(call: Call, words: Sequence[str]) -> Decision | None:
     """Refused when node would execute or preload scratch of this run, or a typechecker."""
     command = read_node(list(words))
-    for name, value in command.options:
+    for name, value in (*command.options, *_env_files(words)):
         refused = _judge_option(call, name, value)
         if refused is not None:
             return refused
@@ -128,11 +135,11 @@ def judge_node(call: Call, words: Sequence[str]) -> Decision | None:
         refused = judge_file(call, "node.config.json", "scratch.node.config")
         if refused is not None:
             return refused
-    if command.has("--test"):
-        return _judge_tests(call, command)
     if command.has("--run"):
         return _judge_run(call, command)
-    if command.script is None or command.has("--check"):
+    if command.is_on("--test"):
+        return _judge_tests(call, command)
+    if command.script is None or command.is_on("--check"):
         return None
     if is_typecheck_module(command.script):
         return deny_typecheck(call, "typecheck.path", command.script)
@@ -146,8 +153,21 @@ def _judge_tests(call: Call, command: NodeCommand) -> Decision | None:
     patterns = [] if command.script is None else [command.script, *command.rest]
     if not patterns:
         return judge_discovery(call)
+    named = next((pattern for pattern in patterns if is_typecheck_module(pattern)), None)
+    if named is not None:
+        return deny_typecheck(call, "typecheck.path", named)
     found = (judge_test_argument(call, pattern) for pattern in patterns)
     return next((refused for refused in found if refused is not None), None)
+
+
+def _env_files(words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The files of variables that node finds among all words up to `--`, also behind the script, for NODE_OPTIONS."""
+    for index, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return
+        if name in _ENV_FILES:
+            yield name, value if equals else "".join(words[index + 1 : index + 2])
 
 
 def _judge_option(call: Call, name: str, value: str) -> Decision | None:
@@ -201,10 +221,23 @@ def _judge_env_file(call: Call, value: str) -> Decision | None:
     if path is None:
         return deny_scratch("scratch.node.env-file", value)
     text = call.tree.read_text(path)
-    for name, raw in _ENV_LINE.findall(text or ""):
-        refused = judge_variable(call, name, raw.strip("'\"`"))
+    for name, value in _variables(text or ""):
+        refused = judge_variable(call, name, value)
         if refused is not None:
             return refused
     if text is not None and "GIT_CONFIG" in text:
         return deny_hooks("git.hooks.environment", f"{value} changes git's settings, which")
     return None
+
+
+def _variables(text: str) -> Iterator[tuple[str, str]]:
+    """What a file of variables sets: a quoted value may span lines, another ends at `#` or with its line."""
+    for line in _ENV_LINE.finditer(text):
+        end = line.end()
+        quote = text[end : end + 1]
+        close = text.find(quote, end + 1) if quote in ("'", '"', "`") else -1
+        if close != -1:
+            yield line[1], text[end + 1 : close].replace("\\n", "\n")
+        else:
+            stop = text.find("\n", end)
+            yield line[1], text[end : stop if stop != -1 else None].partition("#")[0].strip()

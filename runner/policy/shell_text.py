@@ -21,6 +21,8 @@ _KEYWORDS = frozenset(
 )
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _SUBSTITUTION = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
+_REDIRECTION = re.compile(r"[<>]+[&|]?")  # all else that is made of operators ends a command: in dash, `&>` does
+_INTO_A_FILE = re.compile(r"[<>][&|]?$")  # the next word names a file
 _CRUDE = re.compile(r"[\s\"']+")
 
 
@@ -41,11 +43,14 @@ def assignment(word: str) -> tuple[str, str] | None:
 def commands_in(text: str) -> list[ShellCommand]:
     """The commands that the text would start, in order, those in substitutions last."""
     commands: list[list[str]] = [[]]
+    redirected = False
     for token in _tokens(text):
-        if token and set(token) <= _OPERATORS:
+        operator = token != "" and set(token) <= _OPERATORS
+        if operator and not _REDIRECTION.fullmatch(token):
             commands.append([])
-        else:
+        elif not operator and not redirected:
             commands[-1].append(token)
+        redirected = operator and _INTO_A_FILE.search(token) is not None
     found = [_command(words) for words in commands if words]
     if len(text) <= _MAX_QUOTED_LENGTH:
         for inner in _SUBSTITUTION.finditer(text):
