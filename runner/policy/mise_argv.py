@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Sequence
 
@@ -12,18 +11,14 @@ from runner.policy.environment import check_name
 from runner.policy.environment_values import judge_variable
 from runner.policy.hook_folder import into_hooks
 from runner.policy.launchers import judge_shell_option, judge_target
-from runner.policy.mise_tasks import judge_task_words
+from runner.policy.mise_options import BEFORE_VERB, EXEC, RUN, read_options
+from runner.policy.mise_tasks import judge_file_tasks, judge_task_words
 from runner.policy.package_settings import judge_setting_files
 from runner.policy.scratch import inside_workspace, judge_loaded
 from runner.policy.shell_text import assignment
 
-__all__ = ["CONFIGS", "TASK_FOLDERS", "judge_mise"]
+__all__ = ["CONFIGS", "TASK_FOLDERS", "VERBS", "judge_mise"]
 
-_VALUED = frozenset(
-    {"-C", "--cd", "-E", "--env", "-P", "--profile", "-j", "--jobs", "--output", "--log-level"}
-) | frozenset(
-    {"-t", "--tool", "-s", "--shell", "--timeout"}  # of `mise run`, which mise also takes before a bare task name
-)
 CONFIGS = (
     *("mise.toml", ".mise.toml", "mise.local.toml", ".mise.local.toml", ".tool-versions", "mise/config.toml"),
     *(".mise/config.toml", ".config/mise.toml", ".config/mise/config.toml"),
@@ -48,22 +43,30 @@ _REFUSED = {
     "plugins": "fetches code and runs it",
     "plugin": "fetches code and runs it",
     "p": "fetches code and runs it",
+    "plugin-list": "fetches code and runs it",
     "tool-stub": "runs a program that a file names",
     "self-update": "replaces mise",
+    "test-tool": "fetches a tool and runs it",
+    "hook-not-found": "fetches a tool",
 }
-_SET = frozenset({"set", "ev", "env-vars"})
+_INSTALLS = frozenset({"deps", "dep", "prepare"})  # they have the package manager install, whichever it is
+_SET = ("set", "ev", "env-vars")
+_SETTINGS = ("settings", "config", "cfg", "toml")
 _HOOK_MANAGERS = ("HUSKY", "LEFTHOOK", "OVERCOMMIT_")  # their switches are judged by value
 _GENERATE = frozenset({"generate", "gen", "g"})
 _WRITES = re.compile(r"--(?:write|output|dir)(?:=.*)?|-[a-z]*[wod].*", re.DOTALL)
+VERBS = (_EXEC, _RUN, _TASKS, _REFUSED, _INSTALLS, _SET, _SETTINGS, _GENERATE)
+"""Verbs that are judged, with all their aliases."""
 _TEMPLATE = re.compile(r"\{[{%]")
+_PLUGINS = ("plugins", "plugin", "p", "plugin-list")
 _READS_PLUGINS = frozenset({"ls", "list", "ls-remote", "list-remote"})
 _GUARDED_SETTINGS = ("paranoid", "trusted_config_paths", "default_inline_shell_args", "default_file_shell_args")
 
 
 def judge_mise(call: Call, words: Sequence[str]) -> Decision | None:
     """Refused when mise would start what the policy does not allow, or trust what the run has made."""
-    options, rest = _split(list(words))
-    folder = next((value for name, value in reversed(options) if name in ("-C", "--cd")), ".") or "."
+    options, rest = read_options(words, BEFORE_VERB)
+    folder = _named_folder(options)
     root = inside_workspace(call, folder)
     if root is None:
         return deny_scratch("scratch.settings", folder)
@@ -87,31 +90,6 @@ def _judge_new_tasks(call: Call) -> Decision | None:
     return None
 
 
-def _split(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
-    """Options before the first other word, and everything from it on."""
-    options: list[tuple[str, str]] = []
-    index = 0
-    while index < len(words) and words[index].startswith("-") and words[index] != "--":
-        word = words[index]
-        index += 1
-        name, equals, value = word.partition("=")
-        if not word.startswith("--"):
-            name, value = _valued_letter(word)
-        if name in _VALUED and not value and not equals and index < len(words):
-            value = words[index]
-            index += 1
-        options.append((name, value))
-    return options, words[index:]
-
-
-def _valued_letter(word: str) -> tuple[str, str]:
-    """The first letter of a bundle that takes a value, and what is glued to it; else the word itself."""
-    for position in range(1, len(word)):
-        if f"-{word[position]}" in _VALUED:
-            return f"-{word[position]}", word[position + 1 :].removeprefix("=")
-    return word, ""
-
-
 def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
     if verb in _EXEC:
         return _judge_exec(call, args)
@@ -121,7 +99,7 @@ def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
         if next((word for word in args if not word.startswith("-")), "") == "add" and call.phase == "run":
             return deny_program("mise.trust", "mise tasks add writes a shell line to a config, which mise then trusts")
         return _judge_run(call, args[1:]) if args[:1] in (["run"], ["r"]) else None
-    if verb in ("plugins", "plugin", "p") and (not args or args[0] in _READS_PLUGINS or args[0].startswith("-")):
+    if verb in _PLUGINS and (not args or args[0] in _READS_PLUGINS or args[0].startswith("-")):
         return None
     held = into_hooks(args)
     if held is not None and verb not in _RUN:
@@ -130,55 +108,53 @@ def _judge_verb(call: Call, verb: str, args: list[str]) -> Decision | None:
         return _judge_generate(args)
     if verb in _REFUSED:
         return deny_program("launcher.program", f"mise {verb} {_REFUSED[verb]}")
+    if verb in _INSTALLS:
+        return call.judge(call.deeper(), ["npm", "install"]) or call.judge(call.deeper(), ["pnpm", "install"])
     if verb == "trust":
         return _judge_trust(call, args)
-    if verb in _SET:
-        return next((refused for word in args if (refused := _judge_set(call, word)) is not None), None)
-    if verb in ("settings", "config", "cfg"):
-        return _judge_settings(args)
+    if verb in (*_SET, *_SETTINGS):
+        return _judge_settings(args) if verb in _SETTINGS else _judge_sets(call, args)
     return _judge_run(call, args if verb in _RUN else [verb, *args])
 
 
 def _judge_exec(call: Call, args: list[str]) -> Decision | None:
-    if "--" in args:
-        before, target = args[: args.index("--")], args[args.index("--") + 1 :]
-    else:
-        before, target = args, []
-    for index, word in enumerate(before):
-        if word in ("-c", "--command"):
-            return judge_shell_option(call, f"mise exec {word}", " ".join(before[index + 1 : index + 2]))
-        if word.startswith("--command=") or (word.startswith("-c") and word != "-c"):
-            return judge_shell_option(call, "mise exec --command", word.partition("=")[2] or word[2:])
-        folder = before[index + 1] if word in ("-C", "--cd") and index + 1 < len(before) else None
-        root = None if folder is None else inside_workspace(call, folder)
-        call = call if root is None else call.deeper(cwd=root)
-    if not target:
-        # Without `--`, mise takes tool names first and the rest as the program.
-        target = [word for word in before if not word.startswith("-") and "@" not in word]
-    return judge_target(call, target, "mise exec")
+    dashes = args.index("--") if "--" in args else len(args)
+    options, tools = read_options(args[:dashes], EXEC, anywhere=True)
+    lines = [value for name, value in options if name in ("-c", "--command")]
+    if lines:
+        return judge_shell_option(call, "mise exec --command", lines[-1])
+    folder = _named_folder(options)
+    root = inside_workspace(call, folder)
+    if root is None:
+        return deny_scratch("scratch.settings", folder)
+    # Without `--`, mise takes tool names first and the rest as the program.
+    target = args[dashes + 1 :] or [word for word in tools if "@" not in word]
+    return judge_target(call.deeper(cwd=root), target, "mise exec")
 
 
 def _judge_run(call: Call, args: list[str]) -> Decision | None:
     """Tasks run; only a shell given by option, and a task file that this run made, do not."""
-    for index, word in enumerate(args):
-        if not word.startswith("-"):
-            break
-        if word in ("-s", "--shell") or word.startswith("--shell="):
-            line = word.partition("=")[2] or " ".join(args[index + 1 : index + 2])
-            return judge_shell_option(call, "mise run --shell", line)
-    for index, task in enumerate(args):
-        if not task.startswith("-"):
-            return _judge_file_tasks(call, task) or judge_task_words(call, args[index:], CONFIGS)
-    return None
+    options, words = read_options(args, RUN)
+    shell = next((value for name, value in options if name in ("-s", "--shell")), None)
+    if shell is not None:
+        return judge_shell_option(call, "mise run --shell", shell)
+    folder = _named_folder(options)
+    root = inside_workspace(call, folder)
+    if root is None:
+        return deny_scratch("scratch.settings", folder)
+    call = call.deeper(cwd=root)
+    words = [word for index, word in enumerate(words) if index or word != "--"]
+    refused = judge_setting_files(call, ["."], CONFIGS)
+    return refused or judge_file_tasks(call, words, TASK_FOLDERS) or judge_task_words(call, words, CONFIGS)
 
 
-def _judge_file_tasks(call: Call, task: str) -> Decision | None:
-    for folder in TASK_FOLDERS:
-        path = posixpath.normpath(posixpath.join(call.cwd, folder, task.replace(":", "/")))
-        refused = None if path.startswith("..") else judge_loaded(call, path, "scratch.task")
-        if refused is not None:
-            return refused
-    return None
+def _named_folder(options: list[tuple[str, str]]) -> str:
+    """The folder that mise is told to work in."""
+    return next((value for name, value in reversed(options) if name in ("-C", "--cd")), ".") or "."
+
+
+def _judge_sets(call: Call, args: list[str]) -> Decision | None:
+    return next((refused for word in args if (refused := _judge_set(call, word)) is not None), None)
 
 
 def _judge_set(call: Call, word: str) -> Decision | None:
@@ -186,7 +162,7 @@ def _judge_set(call: Call, word: str) -> Decision | None:
     pair = assignment(word)
     if pair is None:
         name = word.partition("=")[0]
-        odd = name == "--file" or ("=" in word and not word.startswith("-")) or name.startswith("_.")
+        odd = name in ("--file", "--path") or ("=" in word and not word.startswith("-")) or name.startswith("_.")
         return deny_program("mise.setting", f"mise set {name[:200]} is more than a variable's value") if odd else None
     refused = judge_variable(call, *pair)
     if refused is None and _TEMPLATE.search(pair[1]):

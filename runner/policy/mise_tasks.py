@@ -7,18 +7,50 @@ to. Only what the caller's words make of it is judged, and never as a typecheck.
 from __future__ import annotations
 
 import posixpath
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.policy.argv_values import Call
-from runner.policy.scratch import inside_workspace
+from runner.policy.scratch import inside_workspace, judge_loaded
 from runner.policy.scripts import judge_appended
 
-__all__ = ["judge_task_words"]
+__all__ = ["judge_file_tasks", "judge_task_words"]
 
 _NEXT_TASK = ":::"
+_PATTERN = re.compile(r"[*?\[{!]|\.\.\.")
+_ALIAS = re.compile(r"MISE\b[^\n]*\balias")
+
+
+def judge_file_tasks(call: Call, words: Sequence[str], folders: Iterable[str]) -> Decision | None:
+    """Refused when one of the tasks, `TASK WORDS ::: TASK WORDS`, is a file of this run."""
+    names = [name for name, _ in _split(words)]
+    for name in names:
+        path = inside_workspace(call, name) if "/" in name else None
+        refused = judge_loaded(call, path, "scratch.task") if path is not None else None
+        if refused is not None:
+            return refused
+    here = [inside_workspace(call, folder) for folder in folders]
+    held = [f"{folder}/" for folder in here if folder is not None and call.tree.kind(folder) is not None]
+    for path in call.policy.created_files() if held and names else ():
+        inside = next((path.removeprefix(folder) for folder in held if path.startswith(folder)), None)
+        if inside is not None and _is_named(call, path, inside, names):
+            refused = judge_loaded(call, path, "scratch.task")
+            if refused is not None:
+                return refused
+    return None
+
+
+def _is_named(call: Call, path: str, inside: str, names: Sequence[str]) -> bool:
+    """Whether one of the names means the file; it may be a pattern, or an alias that the head of the file gives."""
+    whole = inside.replace("/", ":")
+    own = {whole, posixpath.splitext(whole)[0], whole.removesuffix(":_default")}
+    if any(name.lstrip("/:") in own or _PATTERN.search(name) for name in names):
+        return True
+    text = call.tree.read_text(path)
+    return text is None or _ALIAS.search(text) is not None
 
 
 def judge_task_words(call: Call, words: Sequence[str], configs: Iterable[str]) -> Decision | None:

@@ -20,7 +20,7 @@ from runner.policy.scratch import inside_workspace, judge_file, judge_module
 from runner.policy.scripts import judge_script
 from runner.policy.typecheck import is_typecheck_module
 
-__all__ = ["NodeCommand", "judge_node", "read_node"]
+__all__ = ["VALUED", "NodeCommand", "judge_node", "read_node"]
 
 _MODULES = frozenset({"--require", "--import", "--experimental-loader", "--test-reporter", "--test-global-setup"})
 _FILES = frozenset(
@@ -38,7 +38,7 @@ _OUTPUTS = frozenset(
 )
 _ENV_FILES = frozenset({"--env-file", "--env-file-if-exists"})
 _EVALS = frozenset({"--eval", "--print"})
-_VALUED = (
+VALUED = (
     _MODULES
     | (_FILES - {"--build-snapshot"})
     | _ENV_FILES
@@ -46,7 +46,8 @@ _VALUED = (
         f"--{name}"
         for name in """
         allow-fs-read allow-fs-write conditions cpu-prof-dir cpu-prof-interval cpu-prof-name diagnostic-dir
-        disable-proto disable-warning dns-result-order eval experimental-default-type heap-prof-dir heap-prof-interval
+        disable-proto disable-warning dns-result-order eval experimental-default-type
+        experimental-test-isolation max-old-space-size-percentage stack-trace-limit heap-prof-dir heap-prof-interval
         heap-prof-name heapsnapshot-near-heap-limit heapsnapshot-signal icu-data-dir input-type inspect-port
         inspect-publish-uid localstorage-file max-http-header-size network-family-autoselection-attempt-timeout
         policy-integrity redirect-warnings report-dir report-filename report-signal run secure-heap secure-heap-min
@@ -108,7 +109,7 @@ def read_node(words: Sequence[str]) -> NodeCommand:
         name = _SHORT.get(name, name)
         if name == "--print":
             equals = value = ""  # it drops what is glued to it, and takes the next word all the same
-        takes = name in _VALUED or name == "--print"
+        takes = name in VALUED or name == "--print"
         if takes and not equals and index < len(words) and not words[index].startswith("-"):
             value = words[index]
             index += 1
@@ -122,7 +123,8 @@ def read_node(words: Sequence[str]) -> NodeCommand:
 def judge_node(call: Call, words: Sequence[str]) -> Decision | None:
     """Refused when node would execute or preload scratch of this run, or a typechecker."""
     command = read_node(list(words))
-    for name, value in (*command.options, *_env_files(words)):
+    given = (option for option in command.options if option[0] not in _ENV_FILES)
+    for name, value in (*given, *_env_files(words)):
         refused = _judge_option(call, name, value)
         if refused is not None:
             return refused

@@ -118,6 +118,8 @@ def _judge_command(call: Call, command: str, args: list[str], folder: str, given
         return _judge_exec(call, args, given)
     if command == "run":
         return _judge_run(call, args[0], folder, given, args[1:]) if args else None
+    if command == "version" and given.has_switch("ignore-scripts"):
+        return None
     if command in _SCRIPTS:
         found = (_judge_run(call, name, folder, given, args) for name in _SCRIPTS[command])
         return next((refused for refused in found if refused is not None), None)

@@ -35,13 +35,12 @@ def lay_out():
 
 def answer(argv):
     lay_out()
-    for command in (*asked["before"], argv):
-        try:
-            code = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE, timeout=asked["seconds"])
-        except subprocess.TimeoutExpired:
-            return [None, open(MARKS).read(), ""]
-    return [code.returncode, open(MARKS).read(), code.stderr[-300:].decode(errors="replace")]
+    try:
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              env={**os.environ, **asked["env"]}, timeout=asked["seconds"])
+    except subprocess.TimeoutExpired:
+        return [None, open(MARKS).read(), ""]
+    return [done.returncode, open(MARKS).read(), done.stderr[-300:].decode(errors="replace")]
 
 json.dump([answer(argv) for argv in asked["argvs"]], sys.stdout)
 """
@@ -67,12 +66,12 @@ def ask(
     argvs: Sequence[Sequence[str]],
     files: Mapping[str, str],
     *,
-    before: Sequence[Sequence[str]] = (),
+    env: Mapping[str, str] | None = None,
     seconds: float = 10.0,
 ) -> list[Outcome]:
-    """What each argv does in a workspace with the files; the commands `before` run first, each time."""
-    question = {"argvs": argvs, "files": files, "before": before, "seconds": seconds}
-    done = _spawn(sandbox, ("python3", "-c", _DRIVER), json.dumps(question).encode())
+    """What each argv does in a workspace with the files; `env` is added to a command's usual variables."""
+    question = {"argvs": argvs, "files": files, "env": dict(env or {}), "seconds": seconds}
+    done = _spawn(sandbox, ("python3", "-c", _DRIVER), json.dumps(question).encode(), {})
     answers = json.loads(done)
     return [
         Outcome(tuple(argv), code, frozenset(line.split()[0] for line in marks.splitlines() if line.split()), errors)
@@ -80,13 +79,13 @@ def ask(
     ]
 
 
-def output_of(sandbox: Sandbox, *argv: str) -> str:
+def output_of(sandbox: Sandbox, *argv: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> str:
     """What the program prints; it must succeed."""
-    return _spawn(sandbox, argv, b"").decode()
+    return _spawn(sandbox, argv, stdin, env or {}).decode()
 
 
-def _spawn(sandbox: Sandbox, argv: tuple[str, ...], stdin: bytes) -> bytes:
-    environment = {**BASE_ENVIRONMENT, **OFFLINE, "NODE_COMPILE_CACHE": "/tmp/compiled"}
+def _spawn(sandbox: Sandbox, argv: tuple[str, ...], stdin: bytes, env: Mapping[str, str]) -> bytes:
+    environment = {**BASE_ENVIRONMENT, **OFFLINE, "NODE_COMPILE_CACHE": "/tmp/compiled", **env}
     request = SpawnRequest(argv, environment, 250.0, 16 << 20, stdin=[stdin])
     done = sandbox.spawn(request)
     assert done.exit == 0, done.stderr[-2000:]

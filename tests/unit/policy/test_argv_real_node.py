@@ -53,6 +53,12 @@ def test_a_script_is_run_before_anything_else(line: str) -> None:
     assert code_of(shlex.split(line)) is TYPECHECK
 
 
+@pytest.mark.parametrize("option", ["--stack-trace-limit 5", "--max-old-space-size-percentage 50", "--title x"])
+def test_the_word_that_an_option_takes_is_not_the_script(option: str) -> None:
+    assert code_of(shlex.split(f"node {option} scratch/new.js"), made()) is SCRATCH
+    assert code_of(shlex.split(f"node {option} src/app.mjs"), made()) is None
+
+
 def test_debug_is_the_name_of_a_script() -> None:
     assert code_of(["node", "debug"], FakeTree(created={"debug.js": ""})) is SCRATCH
     assert code_of(["node", "debug"]) is None

@@ -90,6 +90,15 @@ def test_a_word_of_the_stop_list_ends_the_options_unless_an_option_takes_it() ->
     assert (given.options, given.words) == ([("prefix", "go")], ["go", "--force"])
 
 
+def test_a_version_without_scripts_runs_none() -> None:
+    tree = FakeTree(original={"package.json": json.dumps({"scripts": {"postversion": "tsc"}})})
+    assert code_of(["npm", "version", "patch"], tree) is TYPECHECK
+    assert code_of(["npm", "version", "patch", "--ignore-scripts"], tree) is None
+    assert code_of(
+        ["npm", "test", "--ignore-scripts"], FakeTree(original={"package.json": '{"scripts": {"test": "tsc"}}'})
+    )
+
+
 def test_two_dashes_are_no_value() -> None:
     assert code_of(shlex.split("npm --prefix -- run typecheck")) is TYPECHECK
     assert code_of(shlex.split("npm --unknown=-- run typecheck")) is TYPECHECK
