@@ -158,7 +158,7 @@ WORDS = """
 
 
 def test_what_node_executes_is_what_the_rules_refuse(box: Sandbox) -> None:
-    argvs = [*split("node", LINES), *generated("node", 50, "node", WORDS)]
+    argvs = [*split("node", LINES), *generated("node", 30, "node", WORDS)]
     outcomes = ask(box, argvs, {**ORIGINAL, **CREATED}, seconds=5)  # `inspect` waits for its user
     assert (not_refused(outcomes), refused_for_nothing(outcomes)) == ([], [])
 

@@ -32,7 +32,6 @@ PNPM = """
     hi
     check
     vitest
-    tsc
     --loglevel tsc vitest
     -- tsc
     --save-prefix typecheck hi
@@ -42,7 +41,6 @@ PNPM = """
     -s version
     -s view
     m run typecheck
-    -C sub hi
     -c exec src/mark
     exec -c src/mark
     run /type/
