@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.support.hostile_site import BORROWED, CLEAN, SPECIAL_FILE, UNAVAILABLE, Flaw, Site
+from tests.support.hostile_site import CLEAN, SPECIAL_FILE, UNAVAILABLE, Flaw, Site
 from tests.support.repos import explode, git
 
 __all__ = ["CONFIG_FLAWS"]
