@@ -38,6 +38,8 @@ def compose(settings: Settings) -> Iterator[Host]:
             secrets=settings.secrets,
             monotonic=time.monotonic,
             unix=time.time,
+            npm_registry_address=settings.npm_registry_address,
+            cache_mib=settings.cache_mib,
         )
     finally:
         engine.close()

@@ -39,3 +39,5 @@ class Host:
     secrets: Mapping[str, str]
     monotonic: Callable[[], float]
     unix: Callable[[], float]
+    npm_registry_address: str | None = None
+    cache_mib: int = 0

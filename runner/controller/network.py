@@ -10,21 +10,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from runner.audit.log import AuditLog
+from runner.controller.host import Host
 from runner.egress.addresses import AddressJudge
 from runner.egress.environment import RELAY_PORT, ca_environment, proxy_environment
 from runner.egress.network import begin_connect, is_own_address, resolve
 from runner.egress.proxy import EgressProxy
+from runner.egress.registry import Roles, host_of_registry, operators_registry, without_user
 from runner.egress.rules import EgressRules
 from runner.egress.values import EgressEvent
-from runner.engine.contract import Sandbox, SpawnRequest
+from runner.engine.contract import ImageInfo, Sandbox, SpawnRequest
 from runner.model.errors import PostureFailed, RepositoryUnavailable
 
-__all__ = ["CA_PATH", "RELAY", "deliver_ca", "host_of_registry", "network", "prove_cut"]
+__all__ = ["CA_PATH", "RELAY", "deliver_ca", "network", "prove_cut", "roles_of"]
 
 CA_PATH = "/home/agent/.runner-ca.pem"
+_NPM_ROLE = "npm"
+_REGISTRY_LABEL = "runner.npm-registry"
 RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
 _MAX_CA_BYTES = 4 * 1024 * 1024
 # The relay ends when it sees its stream end, which takes a moment; after five seconds the proof has failed.
@@ -42,15 +45,21 @@ sys.exit(1)
 _PYTHON = ("/usr/bin/python3", "-I", "-S", "-c")
 
 
-def host_of_registry(address: str) -> str:
-    """`host[:port]` of a registry's address, for the policy's role `npm`."""
-    parts = urlsplit(address)
-    return parts.netloc.rpartition("@")[2]
+def roles_of(host: Host, image: ImageInfo) -> Roles:
+    """Roles by the operator's settings, else by what the image says of itself.
+
+    Raises:
+        UsageError: a setting cannot be used as it is.
+    """
+    opened = operators_registry(host.npm_registry, host.npm_registry_address)
+    url = host.npm_registry or image.labels.get(_REGISTRY_LABEL)
+    told = None if host.npm_registry is None else without_user(host.npm_registry)
+    return Roles({_NPM_ROLE: host_of_registry(url)} if url else {}, opened, told)
 
 
 @contextmanager
 def network(
-    sandbox: Sandbox, allow: Sequence[str], roles: Mapping[str, str], audit: AuditLog, phase: str
+    sandbox: Sandbox, allow: Sequence[str], roles: Roles, audit: AuditLog, phase: str
 ) -> Iterator[dict[str, str]]:
     """The environment that makes programs use the proxy while the block runs; empty when nothing is allowed.
 
@@ -58,7 +67,7 @@ def network(
         PolicyInvalid: an entry names a role that nobody gave a host.
         SandboxLost: when the relay does not come up.
     """
-    rules = EgressRules.compile(allow, roles)
+    rules = EgressRules.compile(allow, roles.hosts)
     if not rules.allows_any:
         yield {}
         return
@@ -67,9 +76,24 @@ def network(
         audit.append("egress", {"phase": phase, **asdict(event)})
 
     stream = sandbox.open_stream(RELAY, user="relay")
-    judge = AddressJudge(is_own_address)
-    with EgressProxy(stream, rules=rules, judge=judge, resolver=resolve, dialer=begin_connect, audit=record) as proxy:
-        yield proxy_environment(proxy.start())
+    opened = roles.registry
+    with EgressProxy(
+        stream,
+        rules=rules,
+        judge=AddressJudge(is_own_address),
+        judges={} if opened is None else opened.judges(is_own_address),
+        resolver=resolve if opened is None else opened.resolver(resolve),
+        dialer=begin_connect,
+        audit=record,
+    ) as proxy:
+        yield {**proxy_environment(proxy.start()), **_registry_environment(allow, roles)}
+
+
+def _registry_environment(allow: Sequence[str], roles: Roles) -> dict[str, str]:
+    """Npm and pnpm ask the operator's registry where it is what the policy opens."""
+    if roles.registry_url is None or _NPM_ROLE not in allow:
+        return {}
+    return {"npm_config_registry": roles.registry_url}
 
 
 def deliver_ca(sandbox: Sandbox, bundle: Path | None, environment: Mapping[str, str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ from runner.controller.gate_rooms import transfer_git
 from runner.controller.guest_git import GuestGit
 from runner.controller.hooks_note import active_hooks, note_on_missing_hooks
 from runner.controller.host import Host
-from runner.controller.network import deliver_ca, host_of_registry, network
+from runner.controller.network import deliver_ca, network, roles_of
 from runner.controller.push import PushDoor
 from runner.controller.records import RunRecord
 from runner.controller.set_up import make_clone, set_up
@@ -35,7 +35,6 @@ from runner.policy.writes import WriteRules
 
 __all__ = ["CLEAN_UP_SECONDS", "Prepared", "address_of", "prepare"]
 
-_REGISTRY_LABEL = "runner.npm-registry"
 _FETCH_SECONDS = 600.0
 CLEAN_UP_SECONDS = 120
 """How long after its run the deadline label gives the controller to finish its report."""
@@ -102,6 +101,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     """
     policy = run.policy
     image = run.host.engine.image(policy.image or run.host.image)
+    roles = roles_of(run.host, image)
     run.facts["image"] = {"reference": image.reference, "id": image.id}
     address = run.address
     if address is None:
@@ -120,7 +120,6 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     run.watch.start("clone")
     make_clone(run, gate, fetched)
     run.watch.start("setup")
-    roles = _roles(run.host, image)
     set_up(run, fetched, certificates, roles)
     run.watch.start("baseline")
     rules = WriteRules.compile(policy)
@@ -160,11 +159,6 @@ def _guest_git(run: Prepared, environment: Mapping[str, str], hooks_path: str) -
 
 def _ca_file(run: Prepared) -> Path | None:
     return Path(run.policy.ca) if run.policy.ca is not None else run.host.ca_file
-
-
-def _roles(host: Host, image: ImageInfo) -> dict[str, str]:
-    registry = host.npm_registry or image.labels.get(_REGISTRY_LABEL)
-    return {"npm": host_of_registry(registry)} if registry else {}
 
 
 def address_of(request: RunRequest) -> Address:

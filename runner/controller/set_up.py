@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from runner.controller.environment import OFFLINE, command_environment
 from runner.controller.network import network, prove_cut
 from runner.controller.tree_view import SandboxTree
+from runner.egress.registry import Roles
 from runner.engine.contract import SpawnRequest, SpawnResult
 from runner.gate.delivery import DeliveryStep, delivery_steps
 from runner.gate.fetch import Fetched
@@ -68,7 +69,7 @@ def _deliver(run: Prepared, step: DeliveryStep, stdin: Iterable[bytes]) -> None:
         )
 
 
-def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], roles: Mapping[str, str]) -> None:
+def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], roles: Roles) -> None:
     """The plan's steps have run, the set-up network is gone, and caches are emptied.
 
     Raises:

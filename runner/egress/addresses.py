@@ -15,7 +15,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from runner.egress.values import IPAddress, Verdict
 from runner.model.errors import PolicyInvalid
 
-__all__ = ["AddressJudge", "Network", "decide_address", "judge_code_host"]
+__all__ = ["PRIVATE_NETWORKS", "AddressJudge", "Network", "decide_address", "judge_code_host"]
 
 Network = IPv4Network | IPv6Network
 
@@ -53,6 +53,9 @@ _PRIVATE: tuple[tuple[str, str, Network], ...] = tuple(
         ("unique-local", "RFC 4193", "fc00::/7"),
     )
 )
+
+PRIVATE_NETWORKS: tuple[Network, ...] = tuple(network for _, _, network in _PRIVATE)
+"""All that an operator can open. The closed networks that lie inside stay closed."""
 
 _NAT64 = IPv6Network("64:ff9b::/96")  # RFC 6052
 

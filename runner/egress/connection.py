@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import selectors
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -50,6 +50,7 @@ class Services:
 
     rules: EgressRules
     judge: Judge
+    judges: Mapping[tuple[str, int], Judge]  # of single hosts, in the place of `judge`
     dialer: Dialer
     limits: EgressLimits
     clock: Callable[[], float]  # seconds, monotonic
@@ -118,8 +119,9 @@ class Connection:
         if not addresses:
             self._refuse(502, Verdict(False, "egress.dns", "The host's resolver has no address for the name."))
             return
+        judge = self._services.judges.get((self._host, self._port), self._services.judge)
         for address in addresses:
-            verdict = self._services.judge(address)
+            verdict = judge(address)
             if not verdict.allowed:
                 self._address = str(address)
                 self._refuse(403, verdict)

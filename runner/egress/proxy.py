@@ -15,8 +15,8 @@ import selectors
 import socket
 import threading
 import time
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Mapping
+from types import MappingProxyType, TracebackType
 
 from runner.egress.connection import Connection, Services
 from runner.egress.frames import WINDOW_BYTES, Frame, FrameKind, FrameReader
@@ -42,6 +42,7 @@ class EgressProxy:
         stream: of a fresh relay; owned and closed by the proxy.
         rules: which hosts are allowed.
         judge: which addresses they may have.
+        judges: by host and port, in the place of `judge`.
         resolver: asked at most once per connection; what it said holds for that connection's whole life.
         dialer: begins the one connect per connection.
         audit: told every connection once, from the proxy's thread.
@@ -59,6 +60,7 @@ class EgressProxy:
         resolver: Resolver,
         dialer: Dialer,
         audit: AuditSink,
+        judges: Mapping[tuple[str, int], Judge] = MappingProxyType({}),
         limits: EgressLimits | None = None,
         pinned: Pinned | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -71,7 +73,7 @@ class EgressProxy:
         self._pump = StreamPump(stream, self.wake, self._limits.connections * WINDOW_BYTES + _CONTROL_BYTES)
         self._resolvers = ResolverPool(resolver, self.wake, clock)
         self._services = Services(
-            rules, judge, dialer, self._limits, clock, self._pump.send, self._resolvers.ask, audit, pinned
+            rules, judge, judges, dialer, self._limits, clock, self._pump.send, self._resolvers.ask, audit, pinned
         )
         self._reader = FrameReader()
         self._connections: dict[int, Connection] = {}

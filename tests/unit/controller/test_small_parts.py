@@ -8,8 +8,9 @@ import pytest
 
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.environment import BASE_ENVIRONMENT, command_environment
-from runner.controller.network import deliver_ca, host_of_registry, network, prove_cut
+from runner.controller.network import deliver_ca, network, prove_cut
 from runner.controller.stopwatch import Stopwatch, utc
+from runner.egress.registry import Roles, host_of_registry
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
 from runner.gate.address import resolve_address
 from runner.gate.credentials import CredentialKind
@@ -92,7 +93,7 @@ def test_the_binding_of_the_addresss_host_speaks_for_it_and_no_other(
 
 def test_no_network_is_no_environment_and_no_process(tmp_path: Path) -> None:
     sandbox = FakeSandbox()  # without streams: opening one would end the run
-    with fake_run(tmp_path) as run, network(sandbox, (), {}, run.audit, "run") as environment:
+    with fake_run(tmp_path) as run, network(sandbox, (), Roles(), run.audit, "run") as environment:
         assert environment == {}
 
 

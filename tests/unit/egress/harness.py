@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from ipaddress import IPv4Address, ip_address
 from pathlib import Path
@@ -108,6 +108,7 @@ def make_proxy(
     *,
     resolver: Resolver = names_at_loopback,
     judge: Judge = allow_loopback_for_tests_only,
+    judges: Mapping[tuple[str, int], Judge] | None = None,
     limits: EgressLimits | None = None,
     clock: ManualClock | None = None,
 ) -> EgressProxy:
@@ -115,6 +116,7 @@ def make_proxy(
         stream,
         rules=EgressRules.compile(allow, {}),
         judge=judge,
+        judges=judges or {},
         resolver=resolver,
         dialer=begin_connect,
         audit=audit,
