@@ -9,8 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal, Protocol
 
-__all__ = ["SetupPlan", "SetupSource", "SetupStep"]
+from runner.model.tree import EntryKind
+
+__all__ = ["Manager", "SetupFiles", "SetupPlan", "SetupSource", "SetupStep"]
+
+Manager = Literal["pnpm", "npm"]
+
+
+class SetupFiles(Protocol):
+    """The two questions that planning asks of the tree; `runner.model.tree.TreeView` answers them."""
+
+    def kind(self, path: str) -> EntryKind | None:
+        """What is at the path, links followed beneath the root; None when nothing is there."""
+        ...
+
+    def read_text(self, path: str) -> str | None:
+        """The text of a regular file of bounded size; None for anything else."""
+        ...
 
 
 class SetupSource(StrEnum):
@@ -36,9 +53,17 @@ class SetupPlan:
     """Steps in order; the first that fails ends the set-up. `note` says what was decided and is never empty.
 
     `needs_network` is True when a step may want to download. Commands that we did not choose are taken to want it.
+
+    `installs` and `lock` are there when the one step is the detected install: by that manager, from that lock file.
+    `verify` and `cache` are what the repository's own file says under these names.
     """
 
     steps: tuple[SetupStep, ...]
     needs_network: bool
     source: SetupSource
     note: str
+    installs: Manager | None = None
+    lock: str = ""
+    verify: tuple[tuple[str, ...], ...] = ()
+    cache: tuple[Manager, ...] | None = None
+    tools: Mapping[str, str] = field(default_factory=dict)

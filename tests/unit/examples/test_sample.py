@@ -25,7 +25,7 @@ def test_the_lock_file_names_no_registry_host() -> None:
 
 def test_the_sample_sets_itself_up_with_its_hooks() -> None:
     file = parse_workspace_file((SAMPLE / ".os" / "workspace.yml").read_bytes())
-    assert [argv[:2] for argv in file.run] == [("pnpm", "install"), ("git", "config")]
+    assert [argv[:2] for argv in file.run or ()] == [("pnpm", "install"), ("git", "config")]
 
 
 def test_the_sample_is_copied_without_installed_packages_and_with_executable_hooks(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_the_twin_has_links_out_and_traps(tmp_path: Path) -> None:
 def test_the_spoilt_set_up_is_a_file_that_can_be_read_and_asks_for_a_shell(tmp_path: Path) -> None:
     spoil_set_up(tmp_path / "set-up")
     file = parse_workspace_file((tmp_path / "set-up" / ".os" / "workspace.yml").read_bytes())
-    assert file.run[0][0] == "bash"
+    assert file.run is not None and file.run[0][0] == "bash"
 
 
 def test_there_are_many_attempts_each_of_its_own_name_with_its_attack_at_hand(tmp_path: Path) -> None:

@@ -130,10 +130,70 @@ def test_the_workspace_file_replaces_detection() -> None:
     assert (made.source, made.needs_network) == (SetupSource.WORKSPACE_FILE, True)
 
 
-def test_an_empty_workspace_file_turns_detection_off() -> None:
-    made = plan({".os/workspace.yml": "", "package.json": DEPENDENT, "pnpm-lock.yaml": ""})
+def test_an_empty_list_of_commands_turns_detection_off() -> None:
+    made = plan({".os/workspace.yml": "run: []", "package.json": DEPENDENT, "pnpm-lock.yaml": ""})
 
     assert (made.steps, made.needs_network, made.source) == ((), False, SetupSource.WORKSPACE_FILE)
+
+
+@pytest.mark.parametrize("text", ["", "tools: {node: 22}", "verify: [pnpm, test]", "cache: false", "env: {A: b}"])
+def test_a_workspace_file_without_commands_leaves_the_install_to_detection(text: str) -> None:
+    made = plan({".os/workspace.yml": text, "package.json": DEPENDENT, "pnpm-lock.yaml": ""})
+
+    assert [step.argv for step in made.steps] == [PNPM_INSTALL]
+    assert (made.source, made.installs, made.lock) == (SetupSource.DETECTED, "pnpm", "pnpm-lock.yaml")
+
+
+def test_the_workspace_files_variables_reach_a_detected_install_and_do_not_undo_its_own() -> None:
+    text = "env: {A: b}"
+    (step,) = plan({".os/workspace.yml": text, "package.json": DEPENDENT, "pnpm-lock.yaml": ""}).steps
+
+    assert dict(step.env) == {"A": "b", "npm_config_manage_package_manager_versions": "false"}
+
+
+def test_what_the_workspace_file_says_beside_commands_is_in_the_plan() -> None:
+    made = plan({".os/workspace.yml": "run: []\ntools: {node: 22}\nverify: [[pnpm, test]]\ncache: [npm]"})
+
+    assert (dict(made.tools), made.verify, made.cache) == ({"node": "22"}, (("pnpm", "test"),), ("npm",))
+
+
+@pytest.mark.parametrize(
+    ("manager", "lock", "argv"),
+    [("npm@11", "pnpm-lock.yaml", PNPM_INSTALL), ("yarn@4", "package-lock.json", NPM_INSTALL)],
+)
+def test_a_lock_file_of_another_manager_than_the_named_one_is_followed_and_told(
+    manager: str, lock: str, argv: tuple[str, ...]
+) -> None:
+    made = plan({"package.json": package(packageManager=manager), lock: ""})
+
+    assert [step.argv for step in made.steps] == [argv]
+    assert manager.partition("@")[0] in made.note and lock in made.note
+
+
+@pytest.mark.parametrize("lock", ["yarn.lock", "bun.lock", "bun.lockb"])
+def test_a_lock_file_that_no_tool_of_the_image_reads_is_told(lock: str) -> None:
+    made = plan({"package.json": DEPENDENT, lock: ""})
+
+    assert made.steps == () and lock in made.note
+
+
+def test_lock_files_in_folders_are_named_and_not_acted_on() -> None:
+    listed = ["web/package-lock.json", "api/pnpm-lock.yaml", "a/node_modules/x/package-lock.json", "README.md"]
+    made = plan_setup("auto", Tree({"README.md": ""}), listed)
+
+    assert made.steps == () and "(api, web)" in made.note
+    several = plan_setup("auto", Tree({"package.json": "{}"}), [f"{n}/package-lock.json" for n in range(5000)])
+    assert "and others" in several.note and len(several.note) < 200
+
+
+def test_with_a_lock_file_at_the_root_those_below_are_not_spoken_of() -> None:
+    tree = Tree({"package.json": DEPENDENT, "pnpm-lock.yaml": ""})
+
+    assert plan_setup("auto", tree, ["pnpm-lock.yaml", "fixtures/package-lock.json"]) == plan_setup("auto", tree)
+
+
+def test_a_lock_file_without_a_package_json_is_told() -> None:
+    assert "package-lock.json" in plan({"package-lock.json": ""}).note
 
 
 @pytest.mark.parametrize("kind", [EntryKind.DIR, EntryKind.OTHER, EntryKind.SYMLINK, EntryKind.FILE])

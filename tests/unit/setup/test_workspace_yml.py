@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.model.errors import RepositoryUnavailable
-from runner.setup.workspace_yml import parse_workspace_file
+from runner.setup.workspace_yml import WorkspaceFile, parse_workspace_file, workspace_schema_text
+from tests.architecture.sources import ROOT
 
 
 def code_of(text: str | bytes) -> str:
@@ -35,9 +37,36 @@ def test_every_word_is_taken_as_it_is_written() -> None:
     assert dict(file.env) == {"A": "1", "B": "true", "C": ""}
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n", "run: []\n"])
-def test_an_empty_file_asks_for_nothing(text: str) -> None:
-    assert parse_workspace_file(text.encode()).run == ()
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}\n"])
+def test_an_empty_file_says_nothing(text: str) -> None:
+    assert parse_workspace_file(text.encode()) == WorkspaceFile()
+
+
+def test_an_empty_list_of_commands_is_a_word_of_its_own() -> None:
+    assert (parse_workspace_file(b"run: []").run, parse_workspace_file(b"").run) == ((), None)
+
+
+def test_versions_are_taken_as_they_are_written() -> None:
+    tools = "tools: {node: 22.10, pnpm: '10', python: ~3.11, npm: '>=10 <12', mise: 2026.9.15}"
+    assert dict(parse_workspace_file(tools.encode()).tools) == {
+        "node": "22.10",
+        "pnpm": "10",
+        "python": "~3.11",
+        "npm": ">=10 <12",
+        "mise": "2026.9.15",
+    }
+
+
+@pytest.mark.parametrize("text", ["verify: [pnpm, test]", "verify: [[pnpm, test]]"])
+def test_one_command_of_verification_may_stand_alone(text: str) -> None:
+    assert parse_workspace_file(text.encode()).verify == (("pnpm", "test"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "caches"), [("false", ()), ("[]", ()), ("[npm]", ("npm",)), ("[pnpm, npm]", ("pnpm", "npm"))]
+)
+def test_caches_are_named_or_refused(text: str, caches: tuple[str, ...]) -> None:
+    assert parse_workspace_file(f"cache: {text}".encode()).cache == caches
 
 
 @pytest.mark.parametrize(
@@ -48,6 +77,9 @@ def test_an_empty_file_asks_for_nothing(text: str) -> None:
         "run: pnpm install",
         "run: [[pnpm, install], pnpm test]",
         "run: [pnpm, install]",
+        "verify: pnpm test",
+        "verify: [pnpm test]",
+        "verify: [[pnpm, test], pnpm lint]",
     ],
 )
 def test_a_command_in_one_string_is_refused_by_the_codes_own_name(text: str) -> None:
@@ -58,9 +90,22 @@ def test_a_command_in_one_string_is_refused_by_the_codes_own_name(text: str) -> 
     "text",
     [
         "unknown: 1",
-        "tools: {node: 22}",
+        "tools: [node]",
+        "tools: {node: [22]}",
+        "tools: {node: ''}",
+        "tools: {NODE: 22}",
+        "tools: {../x: 22}",
+        'tools: {node: "22\\n23"}',
+        "tools: {" + ", ".join(f"t{n}: 1" for n in range(33)) + "}",
+        "tools: {node: " + "1" * 65 + "}",
         "cache: [node_modules]",
-        "verify: [[pnpm, test]]",
+        "cache: true",
+        "cache: pnpm",
+        "cache: [pnpm, npm, npm]",
+        "cache:",
+        "verify: [['']]",
+        "verify: {a: b}",
+        "verify: [[a], [[b]]]",
         "run: [[a]]\nsetup: [[a]]",
         "run: [[a]]\nrun: [[b]]",
         "env: {A: x, A: y}",
@@ -137,3 +182,12 @@ def test_a_variable_that_steers_programs_is_refused() -> None:
 def test_garbage_is_understood_or_refused_and_nothing_else(content: bytes | str) -> None:
     with contextlib.suppress(RepositoryUnavailable):
         parse_workspace_file(content if isinstance(content, bytes) else content.encode())
+
+
+def test_the_checked_in_schema_is_fresh() -> None:
+    stored = (ROOT / "docs" / "workspace.schema.json").read_text(encoding="utf-8")
+    assert stored == workspace_schema_text(), "write runner.setup.workspace_yml.workspace_schema_text() to it"
+
+
+def test_the_schema_has_each_key_that_is_read() -> None:
+    assert set(json.loads(workspace_schema_text())["properties"]) == {*WorkspaceFile.model_fields, "setup"}
