@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from runner.controller.cache_store import bound_of
 from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.engine.docker_engine import DockerEngine
@@ -39,7 +40,7 @@ def compose(settings: Settings) -> Iterator[Host]:
             monotonic=time.monotonic,
             unix=time.time,
             npm_registry_address=settings.npm_registry_address,
-            cache_mib=settings.cache_mib,
+            cache_mib=bound_of(settings.cache_mib),
         )
     finally:
         engine.close()

@@ -7,18 +7,14 @@ different settings in one process.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.model.errors import UsageError
-
-__all__ = ["DEFAULT_CACHE_MIB", "DEFAULT_GATE_IMAGE", "DEFAULT_IMAGE", "Settings"]
+__all__ = ["DEFAULT_GATE_IMAGE", "DEFAULT_IMAGE", "Settings"]
 
 DEFAULT_IMAGE = "runner-workspace:dev"
 DEFAULT_GATE_IMAGE = "runner-gate:dev"
-DEFAULT_CACHE_MIB = 4096
 _SYSTEM_CA = Path("/etc/ssl/certs/ca-certificates.crt")
 _DOCKER_KEYS = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH")
 
@@ -35,17 +31,13 @@ class Settings:
     ca_file: Path | None = None  # the host's trust store, handed into workspaces that get a network
     npm_registry: str | None = None  # overrides what the image's npm says its registry is
     npm_registry_address: str | None = None  # where that registry is, when no look-up of its name may decide it
-    cache_mib: int = DEFAULT_CACHE_MIB  # of kept package caches, all repositories together; 0 keeps none
+    cache_mib: str | None = None  # bound of the kept package caches, as it was written
     docker: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # for `credential: {env: NAME}` only
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
-        """Settings from the variables that docs/OPERATIONS.md lists.
-
-        Raises:
-            UsageError: RUNNER_CACHE_MIB is not a whole number.
-        """
+        """Settings from the variables that docs/OPERATIONS.md lists."""
         env = os.environ if environment is None else environment
         home = Path(env.get("HOME") or "/")
         base = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state")
@@ -59,15 +51,7 @@ class Settings:
             ca_file=ca if ca.is_file() else None,
             npm_registry=env.get("RUNNER_NPM_REGISTRY") or None,
             npm_registry_address=env.get("RUNNER_NPM_REGISTRY_ADDRESS") or None,
-            cache_mib=_cache_mib(env.get("RUNNER_CACHE_MIB") or ""),
+            cache_mib=env.get("RUNNER_CACHE_MIB") or None,
             docker={key: env[key] for key in _DOCKER_KEYS if env.get(key)},
             secrets=dict(env),
         )
-
-
-def _cache_mib(text: str) -> int:
-    if not text:
-        return DEFAULT_CACHE_MIB
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError("RUNNER_CACHE_MIB is not a whole number of MiB", hint="Write for example 4096, or 0 for none.")
-    return int(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from runner.controller.base_tree import BaseListing
 from runner.controller.guest_git import GuestGit
 from runner.controller.originals import Originals, take_originals
 from runner.engine.contract import FileRefused, Sandbox, Scan
@@ -21,7 +22,6 @@ __all__ = ["MAX_ENTRIES", "Baseline", "bring_up_to_date", "take_baseline", "whol
 MAX_ENTRIES = 1_000_000
 """Paths in a workspace that a run keeps account of. Beyond it a run does not start."""
 
-_MAX_LISTING_BYTES = 512 * 1024 * 1024  # a million paths of 500 bytes
 _MAX_APPEND_ONLY_BYTES = 64 * 1024 * 1024  # all append-only files of a run together, kept in the controller's memory
 
 
@@ -45,7 +45,14 @@ class Baseline:
 
 
 def take_baseline(
-    sandbox: Sandbox, git: GuestGit, gate: Git, fetched: Fetched, rules: WriteRules, *, revert: bool = False
+    sandbox: Sandbox,
+    git: GuestGit,
+    gate: Git,
+    fetched: Fetched,
+    base: BaseListing,
+    rules: WriteRules,
+    *,
+    revert: bool = False,
 ) -> Baseline:
     """The workspace as it stands now; with `revert`, so that it can be put back.
 
@@ -59,7 +66,7 @@ def take_baseline(
         default_branch=fetched.default_branch,
         hooks_path=_hooks_path(git) or "/workspace/.git/hooks",
         ledger=Ledger(scan.entries),
-        base_tree=BaseTree.of(_base_blobs(gate, fetched)),
+        base_tree=BaseTree.of(base.objects),
         append_only=_append_only(sandbox, rules, scan.entries),
         originals=take_originals(sandbox, git, gate, fetched, rules, scan.entries) if revert else None,
     )
@@ -88,21 +95,6 @@ def whole_scan(sandbox: Sandbox, hint: str = "Make fewer files, or lower limits.
             f"the workspace has more paths than can be kept account of ({MAX_ENTRIES}, or 192 MiB of names)", hint=hint
         )
     return scan
-
-
-def _base_blobs(gate: Git, fetched: Fetched) -> dict[str, str]:
-    """Path to blob of the base commit, from the host's own mirror."""
-    listing = gate.output(
-        ["ls-tree", "-r", "-z", "--full-tree", fetched.base],
-        repository=fetched.mirror,
-        max_stdout_bytes=_MAX_LISTING_BYTES,
-    )
-    blobs: dict[str, str] = {}
-    for record in listing.split(b"\0"):
-        if record:
-            facts, _, path = record.partition(b"\t")
-            blobs[path.decode("utf-8", "surrogateescape")] = facts.split()[2].decode("ascii")
-    return blobs
 
 
 def _hooks_path(git: GuestGit) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.audit.log import AuditLog
 from runner.controller import posture
+from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.environment import OFFLINE, command_environment
@@ -120,11 +121,12 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     run.watch.start("clone")
     make_clone(run, gate, fetched)
     run.watch.start("setup")
-    set_up(run, fetched, certificates, roles)
+    base = list_base(gate, fetched)
+    set_up(run, gate, fetched, base, image, certificates, roles)
     run.watch.start("baseline")
     rules = WriteRules.compile(policy)
     undo = policy.command_writes == "revert"
-    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, rules, revert=undo)
+    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, base, rules, revert=undo)
     run.git = _guest_git(run, base_environment, run.baseline.hooks_path)
     _say_hooks(run)
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))

@@ -9,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from runner.controller.base_tree import BaseListing
 from runner.controller.environment import OFFLINE, command_environment
+from runner.controller.left_out import LeftOut, find_left_out
+from runner.controller.mise_trusting import trust_mise_configs
 from runner.controller.network import network, prove_cut
+from runner.controller.package_cache import CACHE_FOLDERS, PackageCache, place_of_cache
 from runner.controller.tree_view import SandboxTree
 from runner.egress.registry import Roles
-from runner.engine.contract import SpawnRequest, SpawnResult
+from runner.engine.contract import ImageInfo, SpawnRequest, SpawnResult
 from runner.gate.delivery import DeliveryStep, delivery_steps
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git
 from runner.gate.shipment import shipment
 from runner.model.errors import RepositoryUnavailable, ToolError
-from runner.model.tree import EntryKind
 from runner.policy.argv import ArgvPolicy, judge_argv
+from runner.policy.argv_values import ArgvVerdict, Phase
 from runner.policy.ledger import Ledger
-from runner.policy.mise_argv import CONFIGS, TASK_FOLDERS
-from runner.setup.detect import plan_setup
-from runner.setup.mise_trust import task_file_refusal, trust_refusal
+from runner.setup.detect import package_json, plan_setup
 from runner.setup.plan import SetupPlan, SetupStep
+from runner.setup.tool_versions import compare, image_versions, wishes
 
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
 
 __all__ = ["OUTBOX", "make_clone", "set_up"]
 
+_VERSIONS_LABEL = "runner.versions"
 OUTBOX = "/home/agent/outbox.git"
 _TAIL_CHARS = 2000
 _OUTPUT_CAP_BYTES = 1024 * 1024
 _DELIVERY_SECONDS = 600.0
-# ~/.local/state stays: mise keeps there which configs it trusts.
-# Not ~/.local: what mise installed and trusts is there.
-_CACHES = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache")
-_MAX_TASK_FILES = 200  # of mise; each is read
 
 
 def make_clone(run: Prepared, gate: Git, fetched: Fetched) -> None:
@@ -69,7 +69,15 @@ def _deliver(run: Prepared, step: DeliveryStep, stdin: Iterable[bytes]) -> None:
         )
 
 
-def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], roles: Roles) -> None:
+def set_up(
+    run: Prepared,
+    gate: HostGit,
+    fetched: Fetched,
+    base: BaseListing,
+    image: ImageInfo,
+    certificates: Mapping[str, str],
+    roles: Roles,
+) -> None:
     """The plan's steps have run, the set-up network is gone, and caches are emptied.
 
     Raises:
@@ -77,50 +85,82 @@ def set_up(run: Prepared, fetched: Fetched, certificates: Mapping[str, str], rol
         PostureFailed: when the network could not be cut.
     """
     tree = SandboxTree(run.sandbox, Ledger(()), run.git)
-    plan = plan_setup(run.policy.setup, tree)
-    note = "; ".join([plan.note, *_trust_mise_configs(run, tree)])
+    plan = plan_setup(run.policy.setup, tree, base.objects)
+    note = "; ".join([plan.note, *trust_mise_configs(run, tree)])
     run.facts["setup"] = {"source": str(plan.source), "note": note, "steps": []}
     run.progress(f"set-up: {note}")
+    _say_left_out(run, find_left_out(gate, fetched, base))
+    _say_wishes(run, plan, tree, image)
+    cache = PackageCache(run, place_of_cache(run, gate, fetched, base, plan, roles))
+    run.facts["setup"]["cache"] = cache.facts
     if not plan.steps:
         return
     allow = run.policy.network.setup.allow
+    cache.restore()
     with network(run.sandbox, allow, roles, run.audit, "setup") as proxy:
         for step in plan.steps:
-            run.facts["setup"]["steps"].append(_run_step(run, plan, step, {**certificates, **proxy}))
+            run.facts["setup"]["steps"].append(_run_cached(run, plan, step, cache, {**certificates, **proxy}))
     if allow:
         prove_cut(run.sandbox, command_environment({}))
     _empty_caches(run)
+    _say_cache(run, plan, cache)
 
 
-def _trust_mise_configs(run: Prepared, tree: SandboxTree) -> list[str]:
-    """Plain configs of the fresh clone are trusted by mise, by their hash; the answer says which, and why others not.
-
-    Nothing of the repository has run yet, so the files are those of the base commit.
-    """
-    configs = [path for path in CONFIGS if tree.kind(path) is not None]
-    if not configs:
-        return []
-    tasks = _task_files_refusal(run, tree)
-    notes = []
-    for path in configs:
-        regular = tree.kind(path) is EntryKind.FILE and tree.real_path(path) == path
-        refusal = trust_refusal(path, tree.read_text(path) if regular else None) or tasks
-        if refusal is None:
-            trust = SpawnRequest(("mise", "trust", path), command_environment({}), 60, 4096)
-            refusal = None if run.sandbox.spawn(trust).exit == 0 else "mise did not take it"
-        notes.append(f"mise trusts {path}" if refusal is None else f"mise does not trust {path}: {refusal}")
-    run.audit.append("setup.mise", {"notes": notes})
-    return notes
+def _run_cached(
+    run: Prepared, plan: SetupPlan, step: SetupStep, cache: PackageCache, extra: Mapping[str, str]
+) -> dict[str, Any]:
+    """The step has run, with the kept cache where there is one, and its own is kept before anything else can run."""
+    try:
+        facts = _run_step(run, plan, step, {**extra, **cache.environment})
+    except RepositoryUnavailable:
+        if not cache.hit:
+            raise
+        run.progress("set-up: it failed with the kept package cache, and is tried without")
+        cache.give_up()
+        facts = _run_step(run, plan, step, extra)
+    cache.save()
+    return facts
 
 
-def _task_files_refusal(run: Prepared, tree: SandboxTree) -> str | None:
-    """Trust in a config covers the task files beside it, so each of them has a say."""
-    listed = run.git.run("ls-files", "-z", "--", *TASK_FOLDERS).stdout.decode("utf-8", "surrogateescape")
-    paths = [path for path in listed.split("\0") if path]
-    if len(paths) > _MAX_TASK_FILES:
-        return f"there are more than {_MAX_TASK_FILES} task files"
-    found = ((path, task_file_refusal(tree.read_text(path))) for path in paths)
-    return next((f"of the task file {path[:200]!r}: {reason}" for path, reason in found if reason is not None), None)
+def _say_left_out(run: Prepared, found: LeftOut) -> None:
+    run.facts["left_out"] = found.facts()
+    for note in found.notes():
+        run.progress(note)
+
+
+def _say_wishes(run: Prepared, plan: SetupPlan, tree: SandboxTree, image: ImageInfo) -> None:
+    """Which tools the repository asks for, and how it checks itself; neither does anything by itself."""
+    findings = compare(
+        wishes(plan.tools, package_json(tree), tree), image_versions(image.labels.get(_VERSIONS_LABEL, ""))
+    )
+    run.facts["setup"]["tools"] = [
+        {"tool": f.wish.tool, "wanted": f.wish.wanted, "by": f.wish.source, "has": f.has, "fit": str(f.fit)}
+        for f in findings
+    ]
+    for finding in findings:
+        if finding.note is not None:
+            run.progress(f"tools: {finding.note}")
+    run.facts["setup"]["verify"] = [_judged(run, argv) for argv in plan.verify]
+    for told in run.facts["setup"]["verify"]:
+        refusal = "" if told["allowed"] else f" (which the policy refuses: {told['code']})"
+        run.progress(f"the repository checks itself with: {' '.join(told['argv'])}{refusal}")
+
+
+def _judged(run: Prepared, argv: tuple[str, ...]) -> dict[str, Any]:
+    """Whether a call with this argv would be let through now."""
+    try:
+        _verdict(run, argv, "run").decision.raise_if_denied()
+    except ToolError as refused:
+        return {"argv": list(argv), "allowed": False, "code": str(refused.code)}
+    return {"argv": list(argv), "allowed": True, "code": None}
+
+
+def _say_cache(run: Prepared, plan: SetupPlan, cache: PackageCache) -> None:
+    run.audit.append("setup.cache", cache.facts)
+    if plan.installs is not None:
+        why = f" ({cache.facts['why']})" if cache.facts["why"] else ""
+        kept = ", kept for later runs" if cache.facts["kept"] and not cache.hit else ""
+        run.progress(f"package cache: {cache.facts['outcome']}{why}{kept}")
 
 
 def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[str, str]) -> dict[str, Any]:
@@ -158,16 +198,8 @@ def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[st
 
 def _allowed(run: Prepared, step: SetupStep) -> tuple[str, ...]:
     """The argv to run for the step, in the spelling that the policy's argv preset gives it."""
-    policy = ArgvPolicy(
-        bins=frozenset(run.policy.bins),
-        verify_task=run.policy.verify_task,
-        scratch_allowed=lambda _path: True,
-        preset=run.policy.argv.preset,
-        rules=run.policy.argv.rules,
-    )
-    tree = SandboxTree(run.sandbox, Ledger(()), run.git)
     try:
-        verdict = judge_argv(step.argv, policy, tree, tool="run_command", phase="setup")
+        verdict = _verdict(run, step.argv, "setup")
         verdict.decision.raise_if_denied()
     except ToolError as error:
         raise RepositoryUnavailable(
@@ -176,9 +208,21 @@ def _allowed(run: Prepared, step: SetupStep) -> tuple[str, ...]:
     return verdict.argv
 
 
+def _verdict(run: Prepared, argv: tuple[str, ...], phase: Phase) -> ArgvVerdict:
+    policy = ArgvPolicy(
+        bins=frozenset(run.policy.bins),
+        verify_task=run.policy.verify_task,
+        scratch_allowed=lambda _path: True,
+        preset=run.policy.argv.preset,
+        rules=run.policy.argv.rules,
+    )
+    tree = SandboxTree(run.sandbox, Ledger(()), run.git)
+    return judge_argv(argv, policy, tree, tool="run_command", phase=phase)
+
+
 def _empty_caches(run: Prepared) -> None:
     """What package managers cached is charged to the run's memory and of no use without a network."""
-    run.sandbox.spawn(SpawnRequest(("/bin/rm", "-rf", "--", *_CACHES), command_environment({}), 60, 4096))
+    run.sandbox.spawn(SpawnRequest(("/bin/rm", "-rf", "--", *CACHE_FOLDERS), command_environment({}), 60, 4096))
 
 
 def _ending(result: SpawnResult, limit_seconds: float) -> str:

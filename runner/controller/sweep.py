@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 
+from runner.controller.cache_store import CACHE_DRAFT
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine, SandboxInfo
 from runner.model.errors import RunnerError
@@ -55,7 +56,10 @@ def sweep(engine: Engine, state: StateFolder, now_unix: float) -> Swept:
 
 
 def _drop_drafts(state: StateFolder) -> None:
-    """Scratch repositories of pushes that a killed controller was judging."""
+    """Scratch repositories of pushes, and half-packed caches, of runs whose controller was killed."""
     for folder in (state.path / "runs").glob("*/quarantine"):
         if not state.alive(folder.parent.name):
             shutil.rmtree(folder, ignore_errors=True)
+    for draft in (state.path / "runs").glob(f"*/{CACHE_DRAFT}"):
+        if not state.alive(draft.parent.name):
+            draft.unlink(missing_ok=True)

@@ -10,7 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from runner.app import compose
+from runner.controller.cache_store import CacheStore
 from runner.controller.host import Host
+from runner.controller.package_cache import store_of
 from runner.controller.sweep import is_orphan, sweep
 from runner.doors import render
 from runner.engine.contract import SandboxInfo
@@ -46,8 +48,9 @@ def ps(output: Output = Format.TABLE) -> None:
 def gc(
     output: Output = Format.TABLE,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    caches: Annotated[bool, typer.Option("--caches", help="Remove all kept package caches too.")] = False,
 ) -> None:
-    """Remove what crashed runs left. Running ones, and those of other controllers, stay.
+    """Remove what crashed runs left, and package caches beyond their bound. Running ones, and others', stay.
 
     Example: runner gc --dry-run
     """
@@ -59,12 +62,23 @@ def gc(
         else:
             swept = sweep(host.engine, host.state, now)
             gone, failed = list(swept.removed), swept.failed
+        _say_caches(store_of(host.state.path, host.cache_mib), everything=caches, dry_run=dry_run)
     print_rows([_row(found, {}, True) for found in gone], ("run", "kind", "state", "deadline"), output)
     if not gone:
         render.progress("nothing was left")
     if failed:
         names = ", ".join(f"{found.name} ({why})" for found, why in failed)
         raise EngineUnavailable(f"could not remove {names}", hint="Check the engine with `runner doctor`.")
+
+
+def _say_caches(store: CacheStore, *, everything: bool, dry_run: bool) -> None:
+    if not dry_run:
+        gone = store.trim(0 if everything else None)
+        if gone:
+            render.progress(f"removed {gone} kept package cache(s)")
+    count, size = store.usage()
+    if count:
+        render.progress(f"package caches kept: {count}, {size >> 20} MiB")
 
 
 def _all(host: Host) -> list[SandboxInfo]:

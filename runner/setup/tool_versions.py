@@ -8,6 +8,7 @@ plain version (`lts/*`, a range of ranges) is not compared, and is said to be so
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from runner.policy.mise_argv import CONFIGS
 from runner.setup.plan import SetupFiles
 from runner.setup.workspace_yml import WORKSPACE_FILE
 
-__all__ = ["Fit", "ToolFinding", "ToolWish", "compare", "fits", "wishes"]
+__all__ = ["Fit", "ToolFinding", "ToolWish", "compare", "fits", "image_versions", "wishes"]
 
 _MAX_WISHES = 32
 _OTHER_NAMES = {"nodejs": "node", "core:node": "node", "python": "python3", "npm:npm": "npm", "npm:pnpm": "pnpm"}
@@ -62,6 +63,17 @@ class ToolFinding:
         if self.fit is Fit.MISSING:
             return f"{asked}, and the image has no {wish.tool}"
         return f"{asked}, and the image has {self.has}" if self.fit is Fit.DIFFERS else None
+
+
+def image_versions(label: str) -> Mapping[str, str]:
+    """Tool to version by the image's own label; nothing for an image that was built elsewhere."""
+    try:
+        versions = json.loads(label)
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(versions, dict):
+        return {}
+    return {tool: version for tool, version in versions.items() if isinstance(version, str)}
 
 
 def wishes(tools: Mapping[str, str], package: Mapping[str, Any], files: SetupFiles) -> tuple[ToolWish, ...]:

@@ -1,0 +1,200 @@
+"""The cache of a detected install: unpacked before it, packed right after it, both inside the container.
+
+What makes it no way from one run into another:
+
+- Only a frozen install with scripts off is kept, and only where no code of the repository, or of a package, could run
+  in it (`runner.setup.cachable`), judged on the host's own mirror. Packing comes before the next program.
+- The key holds everything that decides what the cache has in it: the repository, its lock file and settings, the
+  command and its variables, the image, and the set-up's network. Another repository has another key.
+- It is unpacked by the run's own user in its own container, into a fresh folder, where it could do no more than the
+  repository itself. One that is damaged, or with which the install fails, is dropped, and the install runs without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from runner.controller.base_tree import BaseListing, read_objects
+from runner.controller.cache_store import CACHE_DRAFT, CacheStore, Draft
+from runner.controller.environment import command_environment
+from runner.egress.registry import Roles
+from runner.engine.contract import SpawnRequest
+from runner.gate.fetch import Fetched
+from runner.gate.host_git import HostGit
+from runner.setup.cachable import hook_file, settings_files, uncachable
+from runner.setup.plan import SetupPlan, SetupSource
+
+if TYPE_CHECKING:
+    from runner.controller.prepare import Prepared
+
+__all__ = ["CACHE_FOLDERS", "NO_CACHE", "CachePlace", "PackageCache", "place_of_cache", "store_of"]
+
+_KEY_VERSION = 1
+_FOLDERS = {"pnpm": "/home/agent/.pnpm-store", "npm": "/home/agent/.npm/_cacache"}
+CACHE_FOLDERS = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache")
+"""What package managers fill, emptied before the first call. Not ~/.local: mise keeps there what it trusts."""
+
+_MAX_ARCHIVE_BYTES = 1024 * 1024 * 1024  # the home folder inside holds no more
+_MAX_SETTINGS_BYTES = 64 * 1024 * 1024
+_MAX_SETTINGS_FILES = 100
+_SECONDS = 300.0
+_OUTPUT_BYTES = 4096
+_UNPACK = "--extract --no-same-owner --no-same-permissions --file=-"
+_PACK = "--create --sort=name --format=posix --pax-option=delete=atime,delete=ctime --numeric-owner --file=-"
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlace:
+    """Where an install's cache is inside, and under which key; or why it has none."""
+
+    key: str = ""
+    folder: str = ""
+    why_not: str = ""
+
+
+NO_CACHE = CachePlace(why_not="nothing is installed")
+
+
+def store_of(state_path: Any, cache_mib: int) -> CacheStore:
+    """The kept caches of a state folder."""
+    return CacheStore(state_path / "caches", cache_mib * 1024 * 1024)
+
+
+def place_of_cache(
+    run: Prepared, gate: HostGit, fetched: Fetched, base: BaseListing, plan: SetupPlan, roles: Roles
+) -> CachePlace:
+    """The place of the plan's cache, decided on the host before anything ran."""
+    if plan.source is not SetupSource.DETECTED or plan.installs is None:
+        return NO_CACHE if not plan.steps else CachePlace(why_not="its commands are not an install that was detected")
+    if not run.host.cache_mib:
+        return CachePlace(why_not="this host keeps none")
+    if plan.cache is not None and plan.installs not in plan.cache:
+        return CachePlace(why_not="the repository wants none")
+    hook = hook_file(base.objects)
+    if hook is not None:
+        return CachePlace(why_not=f"{hook} runs during the install")
+    names = settings_files(base.objects, plan.lock)
+    if len(names) > _MAX_SETTINGS_FILES or any(name in base.links for name in names):
+        return CachePlace(why_not="its settings are too many files, or links")
+    contents = read_objects(gate, fetched.mirror, [base.objects[name] for name in names], _MAX_SETTINGS_BYTES)
+    if contents is None:
+        return CachePlace(why_not="its lock file is too large")
+    files = dict(zip(names, contents, strict=True))
+    reason = uncachable(plan.installs, plan.lock, files)
+    if reason is not None:
+        return CachePlace(why_not=reason)
+    return CachePlace(_key(run, fetched, base, plan, roles, files), _FOLDERS[plan.installs])
+
+
+def _key(
+    run: Prepared, fetched: Fetched, base: BaseListing, plan: SetupPlan, roles: Roles, files: Mapping[str, bytes]
+) -> str:
+    # Attributes can change what a file holds in the workspace, so they count as settings.
+    attributes = {path: name for path, name in base.objects.items() if path.rpartition("/")[2] == ".gitattributes"}
+    allow = run.policy.network.setup.allow
+    material = {
+        "version": _KEY_VERSION,
+        "repository": fetched.address.url,
+        "files": {path: hashlib.sha256(data).hexdigest() for path, data in files.items()},
+        "attributes": attributes,
+        "steps": [{"argv": step.argv, "env": dict(step.env)} for step in plan.steps],
+        "env": dict(run.policy.env),
+        "image": run.facts["image"]["id"],
+        "network": {"allow": list(allow), "roles": dict(roles.hosts), "registry": roles.registry_url},
+    }
+    return hashlib.sha256(json.dumps(material, sort_keys=True).encode("ascii")).hexdigest()
+
+
+class PackageCache:
+    """One install's cache. `hit` says whether the install starts with a kept one."""
+
+    def __init__(self, run: Prepared, place: CachePlace) -> None:
+        self._run = run
+        self._place = place
+        self._store = store_of(run.host.state.path, run.host.cache_mib)
+        self.hit = False
+        self.facts: dict[str, Any] = {"outcome": "off", "kept": False, "why": place.why_not, "bytes": 0}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For the install: with a kept cache, what is there is not asked for again."""
+        return {"npm_config_prefer_offline": "true"} if self.hit else {}
+
+    def restore(self) -> None:
+        """The cache is in its folder when one is kept for the key, else the folder is not there."""
+        if not self._place.key:
+            return
+        kept = self._store.find(self._place.key)
+        if kept is None:
+            self.facts |= {"outcome": "miss", "why": "none is kept for this lock file, image and network"}
+            return
+        tar = ("/usr/bin/tar", *_UNPACK.split(), f"--directory={self._place.folder}")
+        try:
+            ended = self._spawn(("/usr/bin/mkdir", "-p", self._place.folder)).exit
+            ended = ended or self._spawn(tar, stdin=kept.pieces()).exit
+        except (ValueError, OSError):
+            ended = 1
+        if ended != 0:
+            self.facts |= {"outcome": "miss", "why": "the kept one was damaged, and is dropped"}
+            self._store.drop(kept)
+            self._clear()
+            return
+        self.hit = True
+        self.facts |= {"outcome": "hit", "kept": True, "why": "", "bytes": kept.size}
+
+    def give_up(self) -> None:
+        """The install failed with the kept cache: it is dropped, inside and outside."""
+        kept = self._store.find(self._place.key)
+        if kept is not None:
+            self._store.drop(kept)
+        self._clear()
+        self.hit = False
+        self.facts |= {
+            "outcome": "miss",
+            "kept": False,
+            "why": "the install failed with the kept one, which is dropped",
+        }
+
+    def save(self) -> None:
+        """The cache as the install left it is kept, unless it was there before or is too large."""
+        if not self._place.key or self.hit:
+            return
+        bound = min(_MAX_ARCHIVE_BYTES, self._store.max_bytes)
+        draft = Draft(self._run.record.folder / CACHE_DRAFT, bound)
+        try:
+            reason = self._pack(draft, bound)
+            if reason is None:
+                self._store.keep(self._place.key, draft)
+                self.facts |= {"kept": True, "bytes": draft.size}
+            else:
+                self.facts["why"] += f"; not kept: {reason}"
+        except OSError as error:  # a full disk of the host's costs the cache, not the run
+            self.facts["why"] += f"; not kept: {error.strerror}"
+        finally:
+            draft.discard()
+
+    def _pack(self, draft: Draft, bound: int) -> str | None:
+        """Why the folder could not be packed; None when it is in the draft."""
+        tar = ("/usr/bin/tar", *_PACK.split(), f"--directory={self._place.folder}", ".")
+
+        def take(name: str, data: bytes) -> None:
+            if name == "stdout":
+                draft.write(data)
+
+        try:
+            result = self._spawn(tar, sink=take, cap=bound + 1)  # one byte more, so that a cut is seen as one
+        except OverflowError:
+            return f"it has more than {bound >> 20} MiB"
+        return None if result.exit == 0 and not result.truncated else "it could not be packed"
+
+    def _clear(self) -> None:
+        self._spawn(("/bin/rm", "-rf", "--", *CACHE_FOLDERS))
+
+    def _spawn(self, argv: tuple[str, ...], *, stdin: Any = None, sink: Any = None, cap: int = _OUTPUT_BYTES) -> Any:
+        seconds = min(_SECONDS, self._run.remaining())
+        request = SpawnRequest(argv, command_environment({}), seconds, cap, stdin=stdin, sink=sink)
+        return self._run.sandbox.spawn(request)
