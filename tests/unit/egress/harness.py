@@ -247,7 +247,7 @@ class EchoServer:
     """TLS for the given name: reads a u32 length and so many bytes, and sends them back."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.certificate = _make_certificate(folder, name)
+        self.certificate = make_certificate(folder, name)
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(self.certificate)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
@@ -299,7 +299,7 @@ def client_hello(name: str | None) -> bytes:
     return outgoing.read()
 
 
-def _make_certificate(folder: Path, name: str) -> Path:
+def make_certificate(folder: Path, name: str) -> Path:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.datetime.now(datetime.UTC)
