@@ -6,7 +6,7 @@ each; closing the stream ends the relay, and with it the only way out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -59,9 +59,16 @@ def roles_of(host: Host, image: ImageInfo) -> Roles:
 
 @contextmanager
 def network(
-    sandbox: Sandbox, allow: Sequence[str], roles: Roles, audit: AuditLog, phase: str
+    sandbox: Sandbox,
+    allow: Sequence[str],
+    roles: Roles,
+    audit: AuditLog,
+    phase: str,
+    on_refusal: Callable[[EgressEvent], None] = lambda _event: None,
 ) -> Iterator[dict[str, str]]:
     """The environment that makes programs use the proxy while the block runs; empty when nothing is allowed.
+
+    `on_refusal` is told each refused connection, from the proxy's thread.
 
     Raises:
         PolicyInvalid: an entry names a role that nobody gave a host.
@@ -74,6 +81,8 @@ def network(
 
     def record(event: EgressEvent) -> None:
         audit.append("egress", {"phase": phase, **asdict(event)})
+        if not event.allowed:
+            on_refusal(event)
 
     stream = sandbox.open_stream(RELAY, user="relay")
     opened = roles.registry

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from runner.controller.base_tree import BaseListing
 from runner.controller.environment import OFFLINE, command_environment
-from runner.controller.left_out import LeftOut, find_left_out
+from runner.controller.left_out import find_left_out
 from runner.controller.mise_trusting import trust_mise_configs
 from runner.controller.network import network, prove_cut
 from runner.controller.package_cache import CACHE_FOLDERS, PackageCache, place_of_cache
+from runner.controller.setup_words import note_refusal, say_cache, say_left_out, say_tools
 from runner.controller.tree_view import SandboxTree
 from runner.egress.registry import Roles
 from runner.engine.contract import ImageInfo, SpawnRequest, SpawnResult
@@ -26,16 +27,14 @@ from runner.model.errors import RepositoryUnavailable, ToolError
 from runner.policy.argv import ArgvPolicy, judge_argv
 from runner.policy.argv_values import ArgvVerdict, Phase
 from runner.policy.ledger import Ledger
-from runner.setup.detect import package_json, plan_setup
+from runner.setup.detect import plan_setup
 from runner.setup.plan import SetupPlan, SetupStep
-from runner.setup.tool_versions import compare, image_versions, wishes
 
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
 
 __all__ = ["OUTBOX", "make_clone", "set_up"]
 
-_VERSIONS_LABEL = "runner.versions"
 OUTBOX = "/home/agent/outbox.git"
 _TAIL_CHARS = 2000
 _OUTPUT_CAP_BYTES = 1024 * 1024
@@ -89,21 +88,28 @@ def set_up(
     note = "; ".join([plan.note, *trust_mise_configs(run, tree)])
     run.facts["setup"] = {"source": str(plan.source), "note": note, "steps": []}
     run.progress(f"set-up: {note}")
-    _say_left_out(run, find_left_out(gate, fetched, base))
-    _say_wishes(run, plan, tree, image)
+    say_left_out(run, find_left_out(gate, fetched, base))
+    say_tools(run, plan, tree, image)
+    _say_verification(run, plan)
     cache = PackageCache(run, place_of_cache(run, gate, fetched, base, plan, roles))
     run.facts["setup"]["cache"] = cache.facts
-    if not plan.steps:
-        return
+    if plan.steps:
+        _carry_out(run, plan, cache, certificates, roles)
+        _empty_caches(run)
+        say_cache(run, plan, cache)
+
+
+def _carry_out(
+    run: Prepared, plan: SetupPlan, cache: PackageCache, certificates: Mapping[str, str], roles: Roles
+) -> None:
+    """The plan's steps have run, and the network that they had is cut."""
     allow = run.policy.network.setup.allow
     cache.restore()
-    with network(run.sandbox, allow, roles, run.audit, "setup") as proxy:
+    with network(run.sandbox, allow, roles, run.audit, "setup", lambda event: note_refusal(run, event)) as proxy:
         for step in plan.steps:
             run.facts["setup"]["steps"].append(_run_cached(run, plan, step, cache, {**certificates, **proxy}))
     if allow:
         prove_cut(run.sandbox, command_environment({}))
-    _empty_caches(run)
-    _say_cache(run, plan, cache)
 
 
 def _run_cached(
@@ -122,24 +128,8 @@ def _run_cached(
     return facts
 
 
-def _say_left_out(run: Prepared, found: LeftOut) -> None:
-    run.facts["left_out"] = found.facts()
-    for note in found.notes():
-        run.progress(note)
-
-
-def _say_wishes(run: Prepared, plan: SetupPlan, tree: SandboxTree, image: ImageInfo) -> None:
-    """Which tools the repository asks for, and how it checks itself; neither does anything by itself."""
-    findings = compare(
-        wishes(plan.tools, package_json(tree), tree), image_versions(image.labels.get(_VERSIONS_LABEL, ""))
-    )
-    run.facts["setup"]["tools"] = [
-        {"tool": f.wish.tool, "wanted": f.wish.wanted, "by": f.wish.source, "has": f.has, "fit": str(f.fit)}
-        for f in findings
-    ]
-    for finding in findings:
-        if finding.note is not None:
-            run.progress(f"tools: {finding.note}")
+def _say_verification(run: Prepared, plan: SetupPlan) -> None:
+    """How the repository checks itself: a suggestion, which gives no permission. The policy's `verifyTask` stands."""
     run.facts["setup"]["verify"] = [_judged(run, argv) for argv in plan.verify]
     for told in run.facts["setup"]["verify"]:
         refusal = "" if told["allowed"] else f" (which the policy refuses: {told['code']})"
@@ -153,14 +143,6 @@ def _judged(run: Prepared, argv: tuple[str, ...]) -> dict[str, Any]:
     except ToolError as refused:
         return {"argv": list(argv), "allowed": False, "code": str(refused.code)}
     return {"argv": list(argv), "allowed": True, "code": None}
-
-
-def _say_cache(run: Prepared, plan: SetupPlan, cache: PackageCache) -> None:
-    run.audit.append("setup.cache", cache.facts)
-    if plan.installs is not None:
-        why = f" ({cache.facts['why']})" if cache.facts["why"] else ""
-        kept = ", kept for later runs" if cache.facts["kept"] and not cache.hit else ""
-        run.progress(f"package cache: {cache.facts['outcome']}{why}{kept}")
 
 
 def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[str, str]) -> dict[str, Any]:
@@ -236,6 +218,12 @@ def _mend(run: Prepared, plan: SetupPlan, result: SpawnResult) -> str:
         return "Raise limits.commandSeconds in the policy."
     if plan.needs_network and not run.policy.network.setup.allow:
         return "The policy gives set-up no network: add `network: {setup: {allow: [npm]}}`, or `setup: off`."
+    refused = next(iter(run.facts["setup"].get("refused_hosts", ())), None)
+    if refused is not None:
+        host = f"{refused['host']}:{refused['port']}"
+        return (
+            f"The set-up's network refused {host} ({refused['rule']}); docs/POLICY.md and OPERATIONS.md say what can."
+        )
     return "Mend the repository's set-up, or turn it off with `setup: off` in the policy."
 
 

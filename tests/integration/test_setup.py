@@ -67,11 +67,12 @@ def test_without_its_address_a_name_at_this_host_is_not_reached(registry: Regist
         "RUNNER_NPM_REGISTRY": f"https://localhost.localdomain:{registry.port}/",
         "SSL_CERT_FILE": str(registry.certificate),
     }
-    limits = {**P0["limits"], "commandSeconds": 20}
-    ran = run_runner(repo, {**POLICY, "limits": limits}, [SAYS_FIRST], tmp_path, environment=environment)
+    once = {"npm_config_fetch_retries": "0"}
+    ran = run_runner(repo, {**POLICY, "env": once}, [SAYS_FIRST], tmp_path, environment=environment)
     assert ran.exit_code == 4
     rules = {line["data"]["rule"] for line in ran.audit if line["event"] == "egress"}
     assert rules and rules <= {"egress.address.loopback", "egress.dns"}
+    assert f"refused localhost.localdomain:{registry.port}" in ran.stderr
     assert registry.seen == []
 
 
