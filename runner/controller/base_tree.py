@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import GitFailed, HostGit
+from runner.gate.git import Git, GitFailed
 
 __all__ = ["BaseListing", "list_base", "read_objects"]
 
@@ -24,7 +24,7 @@ class BaseListing:
     links: frozenset[str] = frozenset()
 
 
-def list_base(gate: HostGit, fetched: Fetched) -> BaseListing:
+def list_base(gate: Git, fetched: Fetched) -> BaseListing:
     """Every path of the base commit.
 
     Raises:
@@ -48,7 +48,7 @@ def list_base(gate: HostGit, fetched: Fetched) -> BaseListing:
     return BaseListing(objects, tuple(odd[_GITLINK]), frozenset(odd[_LINK]))
 
 
-def read_objects(gate: HostGit, mirror: Path, names: Iterable[str], max_bytes: int) -> list[bytes] | None:
+def read_objects(gate: Git, mirror: Path, names: Iterable[str], max_bytes: int) -> list[bytes] | None:
     """The objects' content, in order; None when one is missing or they hold more than `max_bytes` together."""
     asked = [f"{name}\n".encode("ascii") for name in names]
     if not asked:

@@ -7,14 +7,13 @@ LFS filter costs nothing; otherwise small blobs are looked at, a bounded number 
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from runner.controller.base_tree import BaseListing, read_objects
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import HostGit
+from runner.gate.git import Git
 
 __all__ = ["LeftOut", "find_left_out"]
 
@@ -57,7 +56,7 @@ class LeftOut:
         }
 
 
-def find_left_out(gate: HostGit, fetched: Fetched, base: BaseListing) -> LeftOut:
+def find_left_out(gate: Git, fetched: Fetched, base: BaseListing) -> LeftOut:
     """What of the base commit is not in the clone."""
     if not _uses_lfs(gate, fetched, base):
         return LeftOut(base.gitlinks)
@@ -71,14 +70,14 @@ def find_left_out(gate: HostGit, fetched: Fetched, base: BaseListing) -> LeftOut
     return LeftOut(base.gitlinks, tuple(found), more_pointers=len(small) > len(looked_at))
 
 
-def _uses_lfs(gate: HostGit, fetched: Fetched, base: BaseListing) -> bool:
+def _uses_lfs(gate: Git, fetched: Fetched, base: BaseListing) -> bool:
     """Whether an attribute file of the tree names the filter. Too many or too large ones count as a yes."""
-    names = [name for path, name in base.objects.items() if posixpath.basename(path) == ".gitattributes"]
+    names = [name for path, name in base.objects.items() if path.rpartition("/")[2] == ".gitattributes"]
     contents = read_objects(gate, fetched.mirror, names[:_MAX_ATTRIBUTE_FILES], _MAX_ATTRIBUTE_BYTES)
     return contents is None or any(b"filter=lfs" in data for data in contents)
 
 
-def _small_files(gate: HostGit, fetched: Fetched, base: BaseListing) -> list[str]:
+def _small_files(gate: Git, fetched: Fetched, base: BaseListing) -> list[str]:
     """Regular files of a pointer's size."""
     listing = gate.output(
         ["ls-tree", "-r", "-l", "-z", "--full-tree", fetched.base],

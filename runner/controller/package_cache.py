@@ -1,6 +1,6 @@
-"""The cache of a detected install: unpacked before it, packed right after it, both inside the container.
+"""The cache of an install, detected or listed first in the same words: unpacked before it, packed right after it.
 
-What makes it no way from one run into another:
+Both happen inside the container. What makes it no way from one run into another:
 
 - Only a frozen install with scripts off is kept, and only where no code of the repository, or of a package, could run
   in it (`runner.setup.cachable`), judged on the host's own mirror. Packing comes before the next program.
@@ -24,9 +24,9 @@ from runner.controller.environment import command_environment
 from runner.egress.registry import Roles
 from runner.engine.contract import SpawnRequest
 from runner.gate.fetch import Fetched
-from runner.gate.host_git import HostGit
-from runner.setup.cachable import hook_file, settings_files, uncachable
-from runner.setup.plan import SetupPlan, SetupSource
+from runner.gate.git import Git
+from runner.setup.cachable import settings_files, uncachable, unkept_file
+from runner.setup.plan import SetupPlan
 
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
@@ -65,18 +65,18 @@ def store_of(state_path: Any, cache_mib: int) -> CacheStore:
 
 
 def place_of_cache(
-    run: Prepared, gate: HostGit, fetched: Fetched, base: BaseListing, plan: SetupPlan, roles: Roles
+    run: Prepared, gate: Git, fetched: Fetched, base: BaseListing, plan: SetupPlan, roles: Roles
 ) -> CachePlace:
     """The place of the plan's cache, decided on the host before anything ran."""
-    if plan.source is not SetupSource.DETECTED or plan.installs is None:
-        return NO_CACHE if not plan.steps else CachePlace(why_not="its commands are not an install that was detected")
+    if plan.installs is None:
+        return NO_CACHE if not plan.steps else CachePlace(why_not="set-up does not begin with an install that is known")
     if not run.host.cache_mib:
         return CachePlace(why_not="this host keeps none")
     if plan.cache is not None and plan.installs not in plan.cache:
         return CachePlace(why_not="the repository wants none")
-    hook = hook_file(base.objects)
-    if hook is not None:
-        return CachePlace(why_not=f"{hook} runs during the install")
+    unkept = unkept_file(base.objects)
+    if unkept is not None:
+        return CachePlace(why_not=unkept)
     names = settings_files(base.objects, plan.lock)
     if len(names) > _MAX_SETTINGS_FILES or any(name in base.links for name in names):
         return CachePlace(why_not="its settings are too many files, or links")
@@ -101,7 +101,7 @@ def _key(
         "repository": fetched.address.url,
         "files": {path: hashlib.sha256(data).hexdigest() for path, data in files.items()},
         "attributes": attributes,
-        "steps": [{"argv": step.argv, "env": dict(step.env)} for step in plan.steps],
+        "install": {"argv": plan.steps[0].argv, "env": dict(plan.steps[0].env)},
         "env": dict(run.policy.env),
         "image": run.facts["image"]["id"],
         "network": {"allow": list(allow), "roles": dict(roles.hosts), "registry": roles.registry_url},

@@ -70,7 +70,7 @@ def _deliver(run: Prepared, step: DeliveryStep, stdin: Iterable[bytes]) -> None:
 
 def set_up(
     run: Prepared,
-    gate: HostGit,
+    gate: Git,
     fetched: Fetched,
     base: BaseListing,
     image: ImageInfo,
@@ -106,8 +106,11 @@ def _carry_out(
     allow = run.policy.network.setup.allow
     cache.restore()
     with network(run.sandbox, allow, roles, run.audit, "setup", lambda event: note_refusal(run, event)) as proxy:
-        for step in plan.steps:
-            run.facts["setup"]["steps"].append(_run_cached(run, plan, step, cache, {**certificates, **proxy}))
+        extra = {**certificates, **proxy}
+        first, *others = plan.steps
+        run.facts["setup"]["steps"].append(_run_cached(run, plan, first, cache, extra))
+        for step in others:
+            run.facts["setup"]["steps"].append(_run_step(run, plan, step, extra))
     if allow:
         prove_cut(run.sandbox, command_environment({}))
 

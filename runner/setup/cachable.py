@@ -18,25 +18,26 @@ from typing import Any
 from runner.policy.bounded_yaml import YamlRefused, read_yaml
 from runner.setup.plan import Manager
 
-__all__ = ["hook_file", "settings_files", "uncachable"]
+__all__ = ["settings_files", "uncachable", "unkept_file"]
 
 _WORKSPACE = "pnpm-workspace.yaml"
 _HOOK_FILE = re.compile(r"\.?pnpmfile\.[cm]?js", re.IGNORECASE)
+# Left out on purpose, among others: what makes pnpm fetch another pnpm, what makes either ignore the lock file or read
+# others, patches, and every folder and program.
 _KNOWN = frozenset(
     """
     registry save-exact save-prefix engine-strict fund audit legacy-peer-deps strict-peer-dependencies
     auto-install-peers shamefully-hoist hoist hoist-pattern public-hoist-pattern node-linker
-    prefer-workspace-packages link-workspace-packages
-    save-workspace-protocol shared-workspace-lockfile dedupe-peer-dependents resolve-peers-from-workspace-root
-    resolution-mode update-notifier progress loglevel color package-lock lockfile include-workspace-root
-    recursive-install inject-workspace-packages package-manager-strict package-manager-strict-version
-    manage-package-manager-versions always-auth prefer-offline fetch-retries fetch-timeout network-concurrency
+    prefer-workspace-packages link-workspace-packages save-workspace-protocol dedupe-peer-dependents
+    resolve-peers-from-workspace-root resolution-mode update-notifier progress loglevel color include-workspace-root
+    always-auth prefer-offline fetch-retries fetch-timeout network-concurrency
     minimum-release-age minimum-release-age-exclude
     packages catalog catalogs overrides only-built-dependencies ignored-built-dependencies never-built-dependencies
     allow-builds peer-dependency-rules package-extensions allowed-deprecated-versions ignored-optional-dependencies
-    catalog-mode patched-dependencies allow-unused-patches supported-architectures ignore-scripts
+    catalog-mode supported-architectures
     """.split()
 )
+_NO_SCRIPTS = "ignore-scripts"  # which some repositories ask for themselves; only as true
 _SCOPED = re.compile(r"@[\w.-]{1,200}:registry|//[^\s=]{1,500}:_(?:authToken|auth|password)|//[^\s=]{1,500}:username")
 _SOURCE_KEY = re.compile(r"resolution[\"']?\s*:")
 _PNPM_RESOLUTION = re.compile(
@@ -50,9 +51,14 @@ def settings_files(listed: Iterable[str], lock: str) -> tuple[str, ...]:
     return tuple(sorted(path for path in listed if path in root or posixpath.basename(path) == ".npmrc"))
 
 
-def hook_file(listed: Iterable[str]) -> str | None:
-    """A file that pnpm loads as code, if there is one."""
-    return next((path for path in listed if _HOOK_FILE.fullmatch(posixpath.basename(path))), None)
+def unkept_file(listed: Iterable[str]) -> str | None:
+    """Why a file of the tree keeps the install from being kept, in words; None when none does."""
+    for path in listed:
+        if _HOOK_FILE.fullmatch(path.rpartition("/")[2]):
+            return f"{path} runs during the install"
+        if path.startswith("node_modules/"):
+            return "node_modules is in the repository"  # it tells pnpm of stores and of what is installed already
+    return None
 
 
 def uncachable(manager: Manager, lock: str, contents: Mapping[str, bytes]) -> str | None:
@@ -77,8 +83,9 @@ def _npmrc(data: bytes) -> str | None:
         text = line.strip()
         if not text or text[0] in "#;":
             continue
-        key = text.partition("=")[0].strip().removesuffix("[]").strip()
-        if key not in _KNOWN and not _SCOPED.fullmatch(key):
+        key, _, value = text.partition("=")
+        key = key.strip().removesuffix("[]").strip()
+        if not _is_known(key, value.strip()) and not _SCOPED.fullmatch(key):
             return f"sets {key[:60]!r}"
     return None
 
@@ -102,8 +109,12 @@ def _package(data: bytes) -> str | None:
 def _keys(document: Any) -> str | None:
     if not isinstance(document, dict):
         return None if document is None else "is not a map"
-    other = next((key for key in document if _kebab(key) not in _KNOWN), None)
+    other = next((key for key, value in document.items() if not _is_known(_kebab(key), value)), None)
     return None if other is None else f"sets {other[:60]!r}"
+
+
+def _is_known(key: str, value: object) -> bool:
+    return key in _KNOWN or (key == _NO_SCRIPTS and value in (True, "true"))
 
 
 def _pnpm_lock(data: bytes) -> str | None:
@@ -131,7 +142,9 @@ def _npm_package(entry: Any) -> str | None:
     if not isinstance(entry, dict):
         return "is not of npm's form"
     source = entry.get("resolved")
-    if source is None or entry.get("link") is True:
+    if source is None and ":" not in str(entry.get("version", "")):  # an address in its place is npm's older form
+        return None
+    if entry.get("link") is True:
         return None
     if isinstance(source, str) and source.startswith("https://") and isinstance(entry.get("integrity"), str):
         return None

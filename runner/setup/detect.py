@@ -33,6 +33,7 @@ __all__ = ["LOCK_FILES", "package_json", "plan_setup"]
 
 PNPM_INSTALL = ("pnpm", "install", "--frozen-lockfile", "--ignore-scripts")
 NPM_INSTALL = ("npm", "ci", "--ignore-scripts")
+_INSTALLS: Mapping[Manager, tuple[str, ...]] = {"pnpm": PNPM_INSTALL, "npm": NPM_INSTALL}
 # A `packageManager` field with a version would make pnpm download and start that version of itself.
 _PNPM_ENV: Mapping[str, str] = {"npm_config_manage_package_manager_versions": "false"}
 _LOCK_FILES: tuple[tuple[Manager, str], ...] = (
@@ -61,10 +62,11 @@ def plan_setup(policy_setup: str | Sequence[Sequence[str]], files: SetupFiles, l
         return _none("the policy turns set-up off")
     if not isinstance(policy_setup, str):
         steps = tuple(SetupStep(tuple(argv), {}, "the policy asks for it") for argv in policy_setup)
-        return SetupPlan(steps, bool(steps), SetupSource.POLICY, "set-up as the policy lists it")
+        return _listed(steps, SetupSource.POLICY, "the policy", files)
     file = _workspace_file(files)
     if file is not None and file.run is not None:
-        plan = _listed_by(file)
+        steps = tuple(SetupStep(argv, {}, f"{WORKSPACE_FILE} asks for it") for argv in file.run)
+        plan = _listed(steps, SetupSource.WORKSPACE_FILE, WORKSPACE_FILE, files)
     else:
         plan = _detected(files, listed)
     return plan if file is None else _with_words_of(file, plan)
@@ -92,9 +94,13 @@ def _workspace_file(files: SetupFiles) -> WorkspaceFile | None:
     return parse_workspace_file(text.encode("utf-8", "surrogateescape"))
 
 
-def _listed_by(file: WorkspaceFile) -> SetupPlan:
-    steps = tuple(SetupStep(argv, {}, f"{WORKSPACE_FILE} asks for it") for argv in file.run or ())
-    return SetupPlan(steps, bool(steps), SetupSource.WORKSPACE_FILE, f"set-up as {WORKSPACE_FILE} lists it")
+def _listed(steps: tuple[SetupStep, ...], source: SetupSource, by: str, files: SetupFiles) -> SetupPlan:
+    """Commands of others' choice. A first one that is word for word a detected install is known for what it is."""
+    plan = SetupPlan(steps, bool(steps), source, f"set-up as {by} lists it")
+    for manager, lock in _LOCK_FILES:
+        if steps and steps[0].argv == _INSTALLS[manager] and files.kind(lock) is EntryKind.FILE:
+            return replace(plan, installs=manager, lock=lock)
+    return plan
 
 
 def _with_words_of(file: WorkspaceFile, plan: SetupPlan) -> SetupPlan:

@@ -54,8 +54,8 @@ class SetupPlan:
 
     `needs_network` is True when a step may want to download. Commands that we did not choose are taken to want it.
 
-    `installs` and `lock` are there when the one step is the detected install: by that manager, from that lock file.
-    `verify` and `cache` are what the repository's own file says under these names.
+    `installs` and `lock` are there when the first step is an install as detection plans it, whoever asked for it: by
+    that manager, from that lock file. `verify`, `cache` and `tools` are what the repository's own file says there.
     """
 
     steps: tuple[SetupStep, ...]

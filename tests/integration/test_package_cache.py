@@ -20,6 +20,8 @@ from tests.support.npm_registry import Registry, npm_lock, npm_registry, package
 
 pytestmark = pytest.mark.docker
 
+LISTED = "[pnpm, install, --frozen-lockfile, --ignore-scripts]"
+
 
 @pytest.fixture
 def registry(docker_engine: DockerEngine, tmp_path: Path) -> Iterator[Registry]:
@@ -87,9 +89,10 @@ def test_neither_another_repository_nor_a_changed_lock_file_nor_another_network_
         ({".npmrc": "store-dir=./store\n"}, "store-dir"),
         ({".os/workspace.yml": "cache: false\n"}, "wants none"),
         ({".os/workspace.yml": "cache: [npm]\n"}, "wants none"),
-        ({".os/workspace.yml": "run: [[pnpm, install, --frozen-lockfile, --ignore-scripts]]\n"}, "detected"),
+        ({".os/workspace.yml": "run: [[pnpm, install, --frozen-lockfile]]\n"}, "does not begin"),
+        ({".os/workspace.yml": f"run: [[node, -v], {LISTED}]\n"}, "does not begin"),
     ],
-    ids=["hook", "moved", "no-cache", "other-cache", "own-commands"],
+    ids=["hook", "moved", "no-cache", "other-cache", "own-command", "not-first"],
 )
 def test_an_install_that_could_run_code_or_is_not_wanted_is_not_kept(
     extra: Mapping[str, str], said: str, registry: Registry, tmp_path: Path, caches: Path
@@ -100,6 +103,18 @@ def test_an_install_that_could_run_code_or_is_not_wanted_is_not_kept(
     assert (ran.exit_code in (0, 4), outcome(ran)) == (True, ("off", False))
     assert said in ran.report["setup"]["cache"]["why"]
     assert archives(caches) == {}
+
+
+def test_what_runs_after_a_listed_install_is_not_in_the_cache(registry: Registry, tmp_path: Path, caches: Path) -> None:
+    """Asset: later runs' packages. Attack: set-up's next command fills the folder. Expected: packed before it ran."""
+    plant = "require('fs').writeFileSync('/home/agent/.pnpm-store/evil', '')"
+    said = f'run: [{LISTED}, [node, -e, "{plant}"]]\n'
+    repo = repository(tmp_path, {**files_of("pnpm", registry, "first"), ".os/workspace.yml": said})
+    runs = [opened(registry, repo, tmp_path, SAYS_FIRST) for _ in range(2)]
+    assert [(printed(ran), outcome(ran)) for ran in runs] == [(["first"], ("miss", True)), (["first"], ("hit", True))]
+    (archive,) = caches.glob("*.tar")
+    with tarfile.open(archive) as tar:
+        assert not [name for name in tar.getnames() if "evil" in name]
 
 
 def test_a_runs_commands_find_no_cache_and_reach_no_archive(registry: Registry, tmp_path: Path, caches: Path) -> None:
@@ -218,6 +233,18 @@ def test_gc_removes_kept_caches_when_asked_and_says_what_is_kept(
     assert len(archives(caches)) == 1
     assert "removed 1 kept package cache" in run_cli("gc", "--caches").stderr
     assert archives(caches) == {}
+
+
+def test_a_cache_above_the_bound_is_not_kept_and_costs_the_run_nothing(
+    registry: Registry, tmp_path: Path, caches: Path
+) -> None:
+    repo = repository(tmp_path, files_of("pnpm", registry, "large"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RUNNER_CACHE_MIB", "1")
+        ran = opened(registry, repo, tmp_path, sh("node", "-p", "require('large')"))
+    assert (printed(ran), outcome(ran)) == (["large"], ("miss", False))
+    assert "more than 1 MiB" in ran.report["setup"]["cache"]["why"]
+    assert (archives(caches), list((tmp_path / "runner-state").rglob("*.part"))) == ({}, [])
 
 
 def test_a_host_that_keeps_none_keeps_none(registry: Registry, tmp_path: Path, caches: Path) -> None:

@@ -63,15 +63,15 @@ class Registry:
 
 
 @contextmanager
-def npm_registry(folder: Path, names: Sequence[str] = ("first", "second")) -> Iterator[Registry]:
-    """A registry with these packages, each of which exports its own name; `closed` makes it hang up on everybody."""
+def npm_registry(folder: Path) -> Iterator[Registry]:
+    """A registry of three packages, each of which exports its own name; `closed` makes it hang up on everybody."""
     folder.mkdir(parents=True, exist_ok=True)
     certificate = make_certificate(folder, HOST)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
     server = _Server(("127.0.0.1", 0), _Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
-    server.registry = Registry(server.server_address[1], certificate, {name: _package(name) for name in names})
+    server.registry = Registry(server.server_address[1], certificate, _packages())
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
@@ -152,8 +152,14 @@ def pnpm_lock(registry: Registry, *names: str, importers: Sequence[str] = (".",)
     return "\n".join(lines) + "\n"
 
 
-def _package(name: str) -> bytes:
+def _packages() -> dict[str, bytes]:
+    noise = hashlib.shake_256(b"large").hexdigest(1024 * 1024)  # 2 MiB that pack to half
+    return {"first": _package("first"), "second": _package("second"), "large": _package("large", noise)}
+
+
+def _package(name: str, noise: str = "") -> bytes:
     files = {
+        "noise.txt": noise,
         "package.json": json.dumps({"name": name, "version": VERSION, "main": "index.js"}),
         "index.js": f"module.exports = {name!r};\n",
     }

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from runner.setup.cachable import hook_file, settings_files, uncachable
+from runner.setup.cachable import settings_files, uncachable, unkept_file
 from runner.setup.plan import Manager
 
 INTEGRITY = "sha512-" + "A" * 86 + "=="
@@ -36,6 +36,7 @@ def refusal(manager: Manager = "pnpm", /, **files: str) -> str | None:
             "lock": PNPM,
             "workspace": "packages: ['packages/*']\ncatalog: {a: 1}\nonlyBuiltDependencies: [b]\n",
         },
+        {"lock": PNPM, "npmrc": "ignore-scripts = true\n", "workspace": "ignoreScripts: true\n"},
         {"lock": PNPM, "package": '{"pnpm": {"overrides": {"a": "1"}, "onlyBuiltDependencies": []}, "scripts": {}}'},
     ],
 )
@@ -63,6 +64,11 @@ def test_a_plain_npm_install_may_be_kept() -> None:
         "userconfig=./x",
         "virtual-store-dir=/tmp/x",
         "registry.evil=1",
+        "ignore-scripts=false",
+        "manage-package-manager-versions=true",
+        "lockfile=false",
+        "package-lock=false",
+        "shared-workspace-lockfile=false",
         "@a:other=1",
         "//r.test/:certfile=/x",
         "//r.test/:tokenHelper=/x",
@@ -86,6 +92,9 @@ def test_a_setting_that_is_not_known_keeps_the_install_from_being_kept(line: str
         "packages: &a [x]",
         "packages: [",
         "useNodeVersion: 20.0.0",
+        "ignoreScripts: false",
+        "managePackageManagerVersions: true",
+        "patchedDependencies: {a: patches/a.patch}",
     ],
 )
 def test_a_pnpm_workspace_file_with_more_than_known_settings_is_not_kept(text: str) -> None:
@@ -127,6 +136,7 @@ def test_a_package_that_does_not_come_with_its_digest_is_not_kept_by_pnpm(lock: 
         {"resolved": "https://r.test/a.tgz"},
         {"resolved": "https://r.test/a.tgz", "integrity": 1},
         {"resolved": 1},
+        {"version": "git+ssh://git@git.test/a.git#1234"},
         "a",
     ],
 )
@@ -146,8 +156,12 @@ def test_a_package_json_that_is_not_understood_is_not_kept(text: str) -> None:
 
 @pytest.mark.parametrize("path", [".pnpmfile.cjs", "packages/a/.pnpmfile.mjs", "pnpmfile.js", ".PNPMFILE.CJS"])
 def test_a_file_of_hooks_is_found_wherever_it_is(path: str) -> None:
-    assert hook_file(["README.md", path]) == path
-    assert hook_file(["README.md", "my.pnpmfile.cjs.md", "docs/pnpmfile.md"]) is None
+    assert unkept_file(["README.md", path]) == f"{path} runs during the install"
+    assert unkept_file(["README.md", "my.pnpmfile.cjs.md", "docs/pnpmfile.md", "a/node_modules/x"]) is None
+
+
+def test_an_install_over_packages_of_the_repository_is_not_kept() -> None:
+    assert unkept_file(["node_modules/.modules.yaml"]) is not None
 
 
 def test_settings_are_read_from_the_root_and_from_every_npmrc() -> None:

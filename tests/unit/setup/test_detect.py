@@ -212,6 +212,26 @@ def test_the_policys_list_wins_over_the_repositorys_file() -> None:
     assert made.source is SetupSource.POLICY
 
 
+@pytest.mark.parametrize(
+    ("argv", "known"),
+    [
+        (PNPM_INSTALL, ("pnpm", "pnpm-lock.yaml")),
+        (NPM_INSTALL, (None, "")),
+        (PNPM_INSTALL[:-1], (None, "")),
+        ((*PNPM_INSTALL, "--no-optional"), (None, "")),
+    ],
+)
+def test_a_listed_first_command_that_is_the_detected_install_is_known_for_it(
+    argv: tuple[str, ...], known: tuple[str | None, str]
+) -> None:
+    tree = Tree({"package.json": DEPENDENT, "pnpm-lock.yaml": ""})
+    listed = plan_setup([argv, ("node", "-v")], tree)
+    later = plan_setup([("node", "-v"), argv], tree)
+
+    assert (listed.installs, listed.lock) == known
+    assert (later.installs, len(later.steps), later.source) == (None, 2, SetupSource.POLICY)
+
+
 def test_the_policy_can_turn_set_up_off() -> None:
     made = plan_setup("off", Tree({".os/workspace.yml": "not: valid"}))
 
