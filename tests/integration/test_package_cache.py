@@ -110,8 +110,9 @@ def test_what_runs_after_a_listed_install_is_not_in_the_cache(registry: Registry
     plant = "require('fs').writeFileSync('/home/agent/.pnpm-store/evil', '')"
     said = f'run: [{LISTED}, [node, -e, "{plant}"]]\n'
     repo = repository(tmp_path, {**files_of("pnpm", registry, "first"), ".os/workspace.yml": said})
-    runs = [opened(registry, repo, tmp_path, SAYS_FIRST) for _ in range(2)]
-    assert [(printed(ran), outcome(ran)) for ran in runs] == [(["first"], ("miss", True)), (["first"], ("hit", True))]
+    for expected in ("miss", "hit"):
+        ran = opened(registry, repo, tmp_path, SAYS_FIRST)
+        assert (printed(ran), outcome(ran)) == (["first"], (expected, True))
     (archive,) = caches.glob("*.tar")
     with tarfile.open(archive) as tar:
         assert not [name for name in tar.getnames() if "evil" in name]
