@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from runner.controller import posture
 from runner.controller.gate_way import GateWay
 from runner.controller.host import GateMode
-from runner.engine.contract import Mount, Sandbox, SandboxLimits, SandboxSpec
+from runner.engine.contract import Engine, Mount, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address
 from runner.gate.git import Git
 from runner.gate.host_git import HostGit
@@ -31,7 +31,7 @@ from runner.gate.local import common_folder
 from runner.gate.mirror import mirror_folder
 from runner.gate.own_folders import folders_of
 from runner.gate.room_git import RoomGit
-from runner.model.errors import RepositoryUnavailable
+from runner.model.errors import EngineUnavailable, RepositoryUnavailable
 
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
@@ -44,6 +44,7 @@ _OWN_MIB = 64
 _OWN_INODES = 1000
 _PIDS = 128
 _OPEN_FILES = 4096
+_KNOWN_HOSTS = Path("/etc/ssh/known_hosts")
 # Mounted over, these would take the image's own programs away.
 _TAKEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/runner", "/proc", "/run", "/sbin", "/sys", "/usr")
 
@@ -69,7 +70,9 @@ def transfer_git(run: Prepared, address: Address, ca_file: Path | None, *, pushe
     mounts = [
         Mount(str(mirror_folder(run.host.state.mirrors, address)), writable=True),
         Mount(str(quarantine_folder(run))),
-        *(Mount(str(path)) for path in (ca_file, known_hosts) if path is not None),
+        *([] if ca_file is None else [Mount(str(ca_file))]),
+        # At a place of our choice: ssh would take a blank in the path for the end of it.
+        *([] if known_hosts is None else [Mount(str(known_hosts), at=str(_KNOWN_HOSTS))]),
         *_local_mounts(address, writable=pushes),
     ]
     if address.scheme == "ssh":
@@ -77,7 +80,7 @@ def transfer_git(run: Prepared, address: Address, ca_file: Path | None, *, pushe
     room = _start(run, "gate", tuple(mounts))
     way = GateWay(room, run.audit)
     run.stack.callback(way.close)
-    return RoomGit(room, way, ca_file=ca_file, known_hosts=known_hosts)
+    return RoomGit(room, way, ca_file=ca_file, known_hosts=None if known_hosts is None else _KNOWN_HOSTS)
 
 
 @contextmanager
@@ -123,7 +126,7 @@ def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
         mounts=mounts,
     )
     run.audit.append("gate.start", {"role": role, "mounts": [mount.said for mount in mounts]})
-    room = run.host.engine.start(spec)
+    room = _started(run.host.engine, spec)
     run.stack.callback(room.remove)
     cage = posture.Cage(user, mounts)
     checks = posture.prove(limits, spec.runtime, room.host_posture(), room.guest_posture(), cage)
@@ -132,6 +135,19 @@ def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
     run.audit.append("gate.posture", proof)
     posture.require(checks)
     return room
+
+
+def _started(engine: Engine, spec: SandboxSpec) -> Sandbox:
+    try:
+        return engine.start(spec)
+    except EngineUnavailable as error:
+        if "bind source path does not exist" not in error.message:
+            raise
+        raise EngineUnavailable(
+            "the engine does not see this host's folders, which the gate's container needs",
+            hint="With an engine on another machine, set RUNNER_GATE=host.",
+            code="gate_mount_failed",
+        ) from error
 
 
 def _known_hosts(run: Prepared, address: Address) -> Path | None:

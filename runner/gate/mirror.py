@@ -22,6 +22,7 @@ from runner.gate.address import Address
 from runner.gate.credentials import Secret
 from runner.gate.failures import unavailable
 from runner.gate.git import Git
+from runner.gate.own_folders import folders_of
 from runner.gate.refs import HEADS, OBJECT_NAME, TAGS, list_refs
 from runner.gate.special_files import require_ordinary_files
 from runner.model.errors import RepositoryUnavailable
@@ -67,6 +68,7 @@ def list_remote(git: Git, address: Address, credential: Secret | None, limits: F
     """
     if address.path is not None:
         require_ordinary_files(Path(address.path))
+        folders_of(Path(address.path))
     result = git.run(
         ["ls-remote", "--symref", *_serving(git, address), "--", address.url],
         address=address,

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runner.gate.local import common_folder, git_folder, lenders_of, small_text
-from runner.gate.own_folders import folders_of
 from runner.model.errors import RepositoryUnavailable
 from runner.policy.paths import shown
 
@@ -37,10 +36,8 @@ def require_ordinary_files(path: Path) -> None:
     """Nothing happens when git can read the local repository at `path` without opening a pipe or a device.
 
     Raises:
-        RepositoryUnavailable: code `repository_special_file`, naming the first one; `repository_too_many_files`;
-            `repository_outside_folder`.
+        RepositoryUnavailable: code `repository_special_file`, naming the first one; `repository_too_many_files`.
     """
-    folders_of(path)
     left = MAX_ENTRIES
     for entry in _files(path):
         left -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.support.hostile_site import CLEAN, SPECIAL_FILE, UNAVAILABLE, Flaw, Site
+from tests.support.hostile_site import CLEAN, OUTSIDE, SPECIAL_FILE, UNAVAILABLE, Flaw, Site
 from tests.support.repos import explode, git
 
 __all__ = ["CONFIG_FLAWS"]
@@ -253,14 +253,14 @@ CONFIG_FLAWS = (
     Flaw(a_ref_is_a_pipe, SPECIAL_FILE, None, seconds=2),
     Flaw(a_ref_is_a_link_out_of_the_repository, UNAVAILABLE, None),
     Flaw(refs_are_a_link_to_another_folder, UNAVAILABLE, None),
-    Flaw(packed_refs_are_a_link_to_a_file_of_the_host, UNAVAILABLE, None),
-    Flaw(head_is_a_link_to_a_file_of_the_host, "repository_not_found", None),
-    Flaw(gitfile_points_to_another_repository, CLEAN, None),
+    Flaw(packed_refs_are_a_link_to_a_file_of_the_host, OUTSIDE, None),
+    Flaw(head_is_a_link_to_a_file_of_the_host, OUTSIDE, None),
+    Flaw(gitfile_points_to_another_repository, OUTSIDE, None),
     Flaw(gitfile_points_at_itself, UNAVAILABLE, None),
-    Flaw(commondir_points_to_another_repository, "repository_outside_folder", None),
-    Flaw(alternates_command_lists_refs, CLEAN, None),
+    Flaw(commondir_points_to_another_repository, OUTSIDE, None),
+    Flaw(alternates_command_lists_refs, OUTSIDE, None),
     Flaw(alternates_go_round, CLEAN, None),
-    Flaw(alternates_name_a_pipe, CLEAN, None, seconds=2),
-    Flaw(alternates_name_devices_and_remote_places, CLEAN, None),
+    Flaw(alternates_name_a_pipe, OUTSIDE, None, seconds=2),
+    Flaw(alternates_name_devices_and_remote_places, OUTSIDE, None),
 )
 """Over https a server obeys the configuration itself, so these are met where the repository is read in place."""

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.hostile_site import BORROWED, CLEAN, OBJECTS, UNAVAILABLE, Flaw, Site
+from tests.support.hostile_site import CLEAN, OBJECTS, OUTSIDE, UNAVAILABLE, Flaw, Site
 from tests.support.pack_format import TAG, entry, pack
 from tests.support.repos import git, raw_commit, raw_object, raw_tree
 
@@ -268,6 +268,6 @@ HISTORY_FLAWS = (
     Flaw(graft_that_cuts_the_history, OBJECTS, OBJECTS),
     Flaw(graft_that_invents_a_history, UNAVAILABLE, UNAVAILABLE),
     Flaw(shallow_file_that_cuts_the_history, "repository_shallow", "repository_shallow"),
-    Flaw(alternates_lend_a_repository_of_somebody_else, BORROWED, None),
-    Flaw(objects_are_a_link_to_a_repository_of_somebody_else, BORROWED, None),
+    Flaw(alternates_lend_a_repository_of_somebody_else, OUTSIDE, None),
+    Flaw(objects_are_a_link_to_a_repository_of_somebody_else, OUTSIDE, None),
 )

@@ -10,18 +10,29 @@ from pathlib import Path
 from tests.support.evil_listener import EvilListener
 from tests.support.repos import Commit, bare_repository
 
-__all__ = ["BORROWED", "CLEAN", "OBJECTS", "SPECIAL_FILE", "UNAVAILABLE", "Flaw", "Site", "Trap", "hostile_site"]
+__all__ = [
+    "BORROWED",
+    "CLEAN",
+    "OBJECTS",
+    "OUTSIDE",
+    "SPECIAL_FILE",
+    "UNAVAILABLE",
+    "Flaw",
+    "Site",
+    "Trap",
+    "hostile_site",
+]
 
 CLEAN = "clean"
 """The outcome of a fetch that is made although the repository is hostile: its flaw does nothing to who fetches."""
 
 BORROWED = "borrowed"
-"""The outcome of a fetch that brought in what belongs to another repository of this host, by a pointer in the folder.
-Linked work trees and shared clones are made of the same pointers, and nothing refuses them yet."""
+"""The outcome of a fetch that brought in what belongs to another repository of this host. None may have it."""
 
 OBJECTS = "repository_objects_refused"
 UNAVAILABLE = "repository_unavailable"
 SPECIAL_FILE = "repository_special_file"
+OUTSIDE = "repository_outside_folder"
 
 
 @dataclass(frozen=True)

@@ -289,8 +289,6 @@ def test_programs_in_a_local_remotes_configuration_do_not_run(
     hook(tmp_path, "program", tmp_path / "pwn")
     for key in ("core.alternateRefsCommand", "core.fsmonitor", "gpg.program", "core.pager"):
         git(r0.remote, "config", key, str(tmp_path / "program"))
-    (r0.remote / "objects" / "info").mkdir(exist_ok=True)
-    (r0.remote / "objects" / "info" / "alternates").write_text(f"{r0.path}/.git/objects\n")
     commit(clone)
 
     assert send(gate, fetched, clone).pushed
