@@ -23,15 +23,19 @@ A request's head holds `id` (a rising integer), `op` and the op's fields; every 
     search   literal ignore_case max line_max deadline_us;    data* (records); truncated timed_out; records
              pattern and globs, NUL between
     spawn    argc cwd deadline_us cap kill_at stdin;         out* (stream), want*; exit stdout_bytes stderr_bytes
-             argv then env, NUL after each                    killed_by survivors started detail
+             argv then env, NUL after each                    killed_by survivors started detail; want has pieces
     scan     max                                              data* (records); truncated; records
     posture  -                                                -; one JSON object
-    stdin    eof; bytes                                       (to a spawn with the same id, one for each `want`)
+    stdin    eof; bytes                                       (to a spawn with the same id, as many as `want` allows)
     cancel   -                                                (to a spawn with the same id)
 
 Records: list `kind size name NUL`, scan `kind size mode stamp path NUL` or `x path NUL` for what is gone (size in hex,
 mode in octal), search `u32 line, u16 path length, u32 text length, path, text`. Names that are not UTF-8 travel as
 surrogate escapes in JSON and as they are in bodies.
+
+`want` allows the host so many more `stdin` frames; the first one allows STDIN_AHEAD, so that the next pieces are on
+their way while one is fed. Whatever the host may send, it never waits for this side to be done sending: as long as an
+answer does not fit into its pipe, what comes in is taken in.
 
 What the file upholds:
 
@@ -62,9 +66,11 @@ TYPE_CHECKING = False  # `typing` itself would cost 5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROTOCOL = 1
+PROTOCOL = 2
 HEAD_MAX_BYTES = 64 * 1024
 BODY_MAX_BYTES = 1024 * 1024
+AHEAD_MAX_BYTES = 2 * 1024 * 1024  # taken in while an answer is stuck; more than the host may send without an answer
+STDIN_AHEAD = 4  # pieces of a program's input on their way at once; the host's are 256 KiB
 OUTPUT_PIECE_BYTES = 64 * 1024  # one pipe buffer
 PIPE_BYTES = 1024 * 1024  # the most that a user may ask for by default (/proc/sys/fs/pipe-max-size)
 BATCH_BYTES = 256 * 1024  # records are gathered up to this and sent; a single record is below 64 KiB
@@ -167,6 +173,7 @@ class Wire:
         self.source = source
         self.sink = sink
         self.buffer = bytearray()
+        os.set_blocking(sink, False)
 
     def fill(self) -> None:
         """More bytes are in the buffer. Raises Gone at the end of input."""
@@ -203,12 +210,30 @@ class Wire:
         """The frame is written, all of it."""
         text = dump_json(head)
         data = pack("!II", len(text), len(body)) + text + body
+        sent = self._write(data)
+        if sent < len(data):
+            self._send_rest(memoryview(data)[sent:])
+
+    def _send_rest(self, view: memoryview) -> None:
+        """The same. The host may be stuck sending until it is read from, and only then read what is sent here."""
+        poller = select.poll()
+        poller.register(self.sink, select.POLLOUT)
+        poller.register(self.source, select.POLLIN)
+        while view:
+            for descriptor, _ in poller.poll():
+                if descriptor == self.sink:
+                    view = view[self._write(view) :]
+                elif len(self.buffer) < AHEAD_MAX_BYTES:
+                    self.fill()
+                else:
+                    poller.unregister(self.source)
+
+    def _write(self, data: bytes | memoryview) -> int:
+        """How many bytes the pipe took."""
         try:
-            sent = os.write(self.sink, data)
-            if sent < len(data):
-                view = memoryview(data)
-                while sent < len(data):
-                    sent += os.write(self.sink, view[sent:])
+            return os.write(self.sink, data)
+        except BlockingIOError:
+            return 0
         except OSError as error:
             raise Gone from error
 
@@ -1122,7 +1147,7 @@ class Running:
         self.kill_at = number(head, "kill_at")  # bytes on one stream; 0 is never
         self.counts = [0, 0]  # of stdout and stderr, as produced
         self.killed_by: str | None = None
-        self.pending = b""
+        self.pending: list[memoryview] = []  # at most STDIN_AHEAD pieces
         self.pending_last = False
         self.poller = select.poll()
         self.ooms = oom_kills()
@@ -1134,7 +1159,7 @@ class Running:
             self.poller.register(descriptor, select.POLLIN)
         try:
             if program.stdin >= 0:
-                wire.send({"id": self.id, "kind": "want"})
+                self.want(STDIN_AHEAD)
             self.take_frames()
             while not program.has_ended() and self.killed_by is None:
                 self.wait()
@@ -1165,7 +1190,7 @@ class Running:
                 STATE.drain_wake()
             else:
                 STATE.wire.fill()
-                self.take_frames()
+        self.take_frames()  # sending may have taken some in too
 
     def take_frames(self) -> None:
         """What the host says while the program runs. Requests of an earlier program are stale and ignored."""
@@ -1176,27 +1201,33 @@ class Running:
             if head.get("op") == "cancel":
                 self.killed_by = "caller"
             elif head.get("op") == "stdin" and self.program.stdin >= 0:
-                self.pending += body
+                if body:
+                    self.pending.append(memoryview(body))
                 self.pending_last = bool(head.get("eof"))
                 self.poller.register(self.program.stdin, select.POLLOUT)
 
+    def want(self, pieces: int) -> None:
+        """The host may send so many more pieces of input."""
+        STATE.wire.send({"id": self.id, "kind": "want", "pieces": pieces})
+
     def give_input(self) -> None:
-        """Feeds the program; asks for more once everything is with it."""
+        """Feeds the program; asks for one more piece as soon as one is with it."""
         program = self.program
         try:
-            if self.pending:
-                self.pending = self.pending[os.write(program.stdin, self.pending) :]
-            if self.pending:
-                return
+            while self.pending:
+                self.pending[0] = self.pending[0][os.write(program.stdin, self.pending[0]) :]
+                if not self.pending[0]:
+                    del self.pending[0]
+                    if not self.pending_last:
+                        self.want(1)
         except BlockingIOError:
             return
         except BrokenPipeError:
             self.pending_last = True
         self.poller.unregister(program.stdin)
         if self.pending_last:
+            self.pending.clear()
             program.close_one("stdin")
-        else:
-            STATE.wire.send({"id": self.id, "kind": "want"})
 
     def take_output(self, name: str, index: int) -> bool:
         """One piece of output is sent, or counted and dropped beyond the cap. False at its end."""

@@ -44,13 +44,13 @@ from runner.engine.helper_answers import (
     decode_resolved,
     decode_scan,
 )
-from runner.engine.helper_requests import Run, microseconds, search_body, sendable_path, spawn_words
+from runner.engine.helper_requests import STDIN_AHEAD, Run, microseconds, search_body, sendable_path, spawn_words
 from runner.model.errors import SandboxLost
 from runner.model.tree import ScanEntry
 
 __all__ = ["HelperChannel"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
 GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
 SCAN_SECONDS = 30.0
@@ -258,21 +258,26 @@ class HelperChannel:
         if frame.body:
             broken("a frame has a body that it should not have")
         if kind is _Kind.WANT:
-            self._give_stdin(begun, run)
+            frame.head.only(("id", "kind", "pieces"))
+            self._give_stdin(begun, run, frame.head.integer("pieces", low=1, high=STDIN_AHEAD))
             return False
         self._raise_unless_ok(frame, kind, run.request.cwd)
         run.ending = decode_ending(frame.head, received=run.received, cap=run.request.output_cap_bytes)
         return True
 
-    def _give_stdin(self, begun: _Begun, run: Run) -> None:
-        if run.stdin is None:
-            broken("it asks for input that is not there")
+    def _give_stdin(self, begun: _Begun, run: Run, pieces: int) -> None:
+        """Up to so many pieces, and the end of the input once; what is asked for after it gets no answer."""
+        run.wanted(pieces)
+        for _ in range(pieces):
+            if run.input_left:
+                data = self._next_input(begun, run)
+                run.input_left = bool(data)
+                self._send({"id": begun.id, "op": "stdin", "eof": not data}, data)
+
+    def _next_input(self, begun: _Begun, run: Run) -> bytes:
         piece: list[bytes] = []
         self._for_caller(begun, run, lambda: piece.append(run.next_input()))
-        data = piece[0] if piece else b""
-        self._send({"id": begun.id, "op": "stdin", "eof": not data}, data)
-        if not data:
-            run.stdin = None
+        return piece[0] if piece else b""
 
     def _for_caller(self, begun: _Begun, run: Run, act: Callable[[], None]) -> None:
         """Runs the caller's code; its time does not count, and its failure ends the program and not the channel."""

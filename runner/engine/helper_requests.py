@@ -14,9 +14,11 @@ __all__ = ["Run", "microseconds", "search_body", "sendable_path", "spawn_words"]
 
 PATH_MAX_CHARS = 5000  # above the kernel's 4096, so that the helper gives the verdict on all that fits a head
 SEARCH_MAX_BYTES = 64 * 1024  # pattern and globs; the kernel allows a program 128 KiB for one argument
-# Half of a pipe's least usual capacity: one piece always fits into the helper's standard input, so the host is never
-# stuck sending it while the helper is stuck sending output.
-STDIN_PIECE_BYTES = 32 * 1024
+# Input travels in pieces of this size, several at once (the helper's STDIN_AHEAD), so that neither side waits for the
+# other's round trip. They need not fit into any pipe: the helper takes in what is sent to it also while it is stuck
+# sending output, so the host is never stuck for good.
+STDIN_PIECE_BYTES = 256 * 1024
+STDIN_AHEAD = 4
 
 
 class Run:
@@ -25,6 +27,8 @@ class Run:
     def __init__(self, request: SpawnRequest) -> None:
         self.request = request
         self.stdin = None if request.stdin is None else _pieces(request.stdin)
+        self.input_left = request.stdin is not None
+        self._may_want = 0 if request.stdin is None else STDIN_AHEAD
         self.ending: Ending | None = None
         self.caller_error: Exception | None = None
         self._kept = (bytearray(), bytearray())
@@ -48,9 +52,17 @@ class Run:
         else:
             self._kept[stream - 1].extend(data)
 
+    def wanted(self, pieces: int) -> None:
+        """The helper asks for so much more. Raises SandboxLost when it would then hold more than it may."""
+        self._may_want -= pieces
+        if self._may_want < 0:
+            broken("it asks for input that it may not have")
+
     def next_input(self) -> bytes:
         """The next piece of input, empty at its end."""
-        return next(self.stdin, b"") if self.stdin is not None else b""
+        piece = next(self.stdin, b"") if self.stdin is not None else b""
+        self._may_want += 1 if piece else 0
+        return piece
 
     def result(self, duration_ms: float) -> SpawnResult:
         """The contract's words for how it ended."""
@@ -76,8 +88,9 @@ class Run:
 def _pieces(chunks: Any) -> Iterator[bytes]:
     """Input cut into pieces that fit a frame; empty chunks are no end."""
     for chunk in chunks:
-        for start in range(0, len(chunk), STDIN_PIECE_BYTES):
-            yield bytes(chunk[start : start + STDIN_PIECE_BYTES])
+        view = memoryview(chunk)
+        for start in range(0, len(view), STDIN_PIECE_BYTES):
+            yield bytes(view[start : start + STDIN_PIECE_BYTES])
 
 
 def microseconds(seconds: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 from runner.engine.contract import FileFault, KilledBy, SpawnRequest
 from runner.engine.fake import FakeCall, FakeOutcome
 from tests.contract.boxes import ENV, Box, RealBox, Script, cancel_when_it_prints, fault_of
+from tests.support.local_stream import local_sandbox
 
 SPEAK = Script("printf out; printf err >&2; exit 3", lambda _: FakeOutcome(3, b"out", b"err"))
 FLOOD = Script(
@@ -79,6 +81,24 @@ def test_input_is_fed_piece_by_piece(box: Box) -> None:
     text = "ünï".encode()
     pieces = [text[:1], b"", text[1:], b"\0" * 700_000]
     assert box.run(ECHO, stdin=iter(pieces)).stdout == text + b"\0" * 700_000
+
+
+def test_a_program_that_writes_much_while_it_is_fed_much_is_given_and_gives_all(real: RealBox) -> None:
+    pieces = [bytes([number]) * 1_000_000 for number in range(20)]
+    result = real.shell("tee /dev/stderr", stdin=iter(pieces), output_cap_bytes=1 << 25)
+    assert result.exit == 0
+    assert result.stdout == result.stderr == b"".join(pieces)
+
+
+def test_neither_side_waits_for_the_other_for_ever_however_little_the_pipes_hold() -> None:
+    """Both send far more than fits into what is between them before either has read."""
+    fed = b"x" * 3_000_000
+    with local_sandbox() as sandbox:
+        for stream in (sandbox.local.process.stdin, sandbox.local.process.stdout):
+            fcntl.fcntl(stream, fcntl.F_SETPIPE_SZ, 4096)
+        result = RealBox(sandbox).shell("head -c 3000000 /dev/zero; cat", stdin=[fed], output_cap_bytes=1 << 25)
+    assert result.exit == 0
+    assert result.stdout == b"\0" * 3_000_000 + fed
 
 
 def test_without_input_a_program_reads_nothing(box: Box) -> None:

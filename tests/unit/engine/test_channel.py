@@ -11,6 +11,7 @@ import pytest
 
 from runner.engine.channel import HelperChannel
 from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
+from runner.engine.helper_requests import STDIN_PIECE_BYTES
 from runner.model.errors import SandboxLost
 from tests.support.scripted_stream import ScriptedStream, answer
 
@@ -45,7 +46,7 @@ def _spawn(channel: HelperChannel, **changes: Any) -> Any:
 
 def test_a_helper_of_another_version_is_refused() -> None:
     stream = ScriptedStream()
-    stream.pieces[0] = answer({"id": 1, "kind": "ok", "protocol": 2})
+    stream.pieces[0] = answer({"id": 1, "kind": "ok", "protocol": 1})
     with pytest.raises(SandboxLost):
         HelperChannel(stream)
 
@@ -204,19 +205,36 @@ def test_an_ending_that_contradicts_itself_is_the_end(change: dict[str, Any]) ->
     _lost(_spawn, answer({**ENDING, **change}))
 
 
-def test_input_is_asked_for_and_its_end_said_once() -> None:
-    want = answer({"id": 2, "kind": "want"})
-    channel, stream = _channel(want, want, answer(ENDING))
-    assert _spawn(channel, stdin=[b"abc"]).exit == 0
-    request, first, second = stream.sent()
+def _want(pieces: object) -> bytes:
+    return answer({"id": 2, "kind": "want", "pieces": pieces})
+
+
+def test_as_much_input_as_is_asked_for_is_sent_and_its_end_said_once() -> None:
+    channel, stream = _channel(_want(2), _want(1), _want(1), answer(ENDING))
+    assert _spawn(channel, stdin=[b"abc", b"", b"d"]).exit == 0
+    request, *pieces = stream.sent()
     assert request.body == b"true\0A=1\0"
-    assert (first.body, first.head.boolean("eof"), second.body, second.head.boolean("eof")) == (
-        b"abc",
-        False,
-        b"",
-        True,
-    )
-    _lost(lambda channel: _spawn(channel), want)
+    said = [(piece.body, piece.head.boolean("eof")) for piece in pieces]
+    assert said == [(b"abc", False), (b"d", False), (b"", True)]
+
+
+def test_input_of_any_size_travels_in_pieces_of_one_size() -> None:
+    channel, stream = _channel(_want(4), answer(ENDING))
+    _spawn(channel, stdin=[b"x" * (STDIN_PIECE_BYTES + 1)])
+    assert [len(piece.body) for piece in stream.sent()[1:]] == [STDIN_PIECE_BYTES, 1, 0]
+
+
+@pytest.mark.parametrize(
+    "wants",
+    [[_want(5)], [_want(0)], [_want(-1)], [_want(True)], [_want(4), _want(4)], [answer({"id": 2, "kind": "want"})]],
+    ids=str,
+)
+def test_more_input_asked_for_than_may_be_held_is_the_end(wants: list[bytes]) -> None:
+    _lost(lambda channel: _spawn(channel, stdin=[b"abc"]), *wants)
+
+
+def test_input_asked_for_where_there_is_none_is_the_end() -> None:
+    _lost(_spawn, _want(1))
 
 
 def test_the_time_that_the_callers_sink_takes_does_not_count() -> None:
