@@ -16,7 +16,7 @@ from runner.model.errors import EngineUnavailable, SandboxLost
 
 __all__ = ["DockerSandbox"]
 
-_HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.py")
+_HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.pyc")  # compiled as the image was made
 _HELPER_END_SECONDS = 10.0
 _NO_NEW_PRIVILEGES = ("no-new-privileges", "no-new-privileges=true")  # `=false` is an option too
 

@@ -121,11 +121,15 @@ END
     ),
     Promise(
         "our-files",
-        "/opt/runner holds our files and no others, byte for byte as in the source; only root may write them.",
+        "/opt/runner holds our files byte for byte, the helper compiled, and no others; only root may write them.",
         """
         cd /opt/runner || exit 0
-        sum=$(sha256sum -- * 2>&1)
+        sum=$(for file in *; do [ "$file" = helper.pyc ] || sha256sum -- "$file"; done 2>&1)
         [ "$sum" = "$OPT_SUMS" ] || printf '%s\\n%s\\n' "$sum" "$OPT_SUMS" | sort | uniq -u
+        /usr/bin/python3 -I -S -c 'import marshal
+with open("helper.py", "rb") as source, open("helper.pyc", "rb") as compiled:
+    same = marshal.loads(compiled.read()[16:]) == compile(source.read(), "helper.py", "exec")
+print("" if same else "helper.pyc is not what helper.py compiles to")' 2>&1
         find /opt/runner \\( -not -user 0 -o -not -group 0 -o -perm /0022 \\) -printf '%p is %u:%g %m\\n'
         """,
     ),

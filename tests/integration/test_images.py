@@ -49,6 +49,8 @@ BREAKERS = (
     ("nothing-writable", "RUN chown agent /usr/local/bin"),
     ("our-files", "RUN echo >>/opt/runner/keeper.sh"),
     ("our-files", "RUN touch /opt/runner/extra.py"),
+    ("our-files", 'RUN cd /opt/runner && python3 -c \'import py_compile as p; p.compile("relay.py", "helper.pyc")\''),
+    ("our-files", "RUN rm /opt/runner/helper.pyc"),
     ("no-caches", "RUN touch /var/lib/apt/lists/left"),
     ("no-caches", "RUN echo deb >/etc/apt/sources.list"),
     ("non-interactive", "RUN git config --system core.editor vi"),
