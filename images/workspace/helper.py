@@ -58,7 +58,7 @@ import select
 import stat
 import sys
 import time
-from _ctypes import call_function, dlopen, dlsym
+from _ctypes import CFuncPtr, _SimpleCData, call_function, dlopen, dlsym, get_errno, set_errno
 from _json import encode_basestring_ascii, make_encoder, make_scanner  # `json` costs 8 ms of regular expressions
 from _struct import pack, unpack_from
 
@@ -103,6 +103,28 @@ ENGINE_SOCKETS = (
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_NO_NEW_PRIVS = 39
+
+MACHINES = ("x86_64", "aarch64")
+MARK_CALLS = {"x86_64": 180, "aarch64": 42}  # nfsservctl: see runner/engine/seccomp.py
+# System calls that programs here have no use for, by the machines above, each with arguments that the kernel refuses in
+# another way than a filter does: a wrong command, no such process, flags that contradict each other.
+PROBES = (
+    ("ptrace", (101, 117), (-1, 0, 0, 0)),
+    ("process_vm_readv", (310, 270), (0, 0, 0, 0, 0, 1)),
+    ("unshare", (272, 97), (1 << 40,)),
+    ("setns", (308, 268), (-1, 0)),
+    ("clone of a user namespace", (56, 220), (0x10000000 | 0x200, 0, 0, 0, 0)),
+    ("keyctl", (250, 219), (0xFFFF, 0, 0, 0, 0)),
+    ("bpf", (321, 280), (-1, 0, 0)),
+    ("userfaultfd", (323, 282), (-1,)),
+    ("perf_event_open", (298, 241), (0, 0, 0, 0, 0)),
+    ("io_uring_setup", (425, 425), (0, 0)),
+    ("open_by_handle_at", (304, 265), (-1, 0, 0)),
+    ("socket of the kernel's crypto", (41, 198), (38, 5, 0)),
+    ("socket of the hypervisor", (41, 198), (40, 1, 0)),
+    ("socket of packets", (41, 198), (17, 3, 0)),
+    ("socket of netfilter", (41, 198), (16, 3, 12)),
+)
 
 HANDLE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -1592,6 +1614,10 @@ def op_posture(head: Head, body: bytes) -> None:
         "bounding_capabilities": int(status.get("CapBnd", "0"), 16),
         "no_new_privileges": prctl(PR_GET_NO_NEW_PRIVS) == 1,
         "seccomp_mode": int(status.get("Seccomp", "0")),
+        "seccomp_mark": system_call(MARK_CALLS.get(os.uname().machine, -1)),
+        "system_calls_open": open_system_calls(),
+        "apparmor": (table("/proc/self/attr/apparmor/current", 0) or table("/proc/self/attr/current", 0) or [""])[0],
+        "root_is_host_root": table("/proc/self/uid_map", 0)[:1] == [f"{0:>10} {0:>10} {4294967295:>10}"],
         "root_read_only": any(path == "/" and not writable for path, _, writable in mounts),
         "writable_mounts": [path for path, _, writable in mounts if writable][:200],
         "mount_options": [f"{path} {options}" for path, options, writable in mounts if writable][:200],
@@ -1607,6 +1633,38 @@ def op_posture(head: Head, body: bytes) -> None:
         "engine_socket_visible": any(os.path.lexists(path) for path in ENGINE_SOCKETS),
     }
     STATE.wire.send({"id": head["id"], "kind": "ok"}, dump_json(facts))
+
+
+class Long(_SimpleCData):  # type: ignore[type-arg]  # it can be given one for the checker only
+    """C's long, in which the kernel answers."""
+
+    _type_ = "l"
+
+
+class SystemCall(CFuncPtr):
+    """A function of the C library that answers in a long, and whose errno is kept."""
+
+    _flags_ = 1 | 8  # FUNCFLAG_CDECL, FUNCFLAG_USE_ERRNO
+    _restype_ = Long
+
+
+def system_call(*words: int) -> int:
+    """The errno that the kernel, or a filter before it, answers with; 0 for none. What it may have opened is closed."""
+    set_errno(0)
+    result = SystemCall(dlsym(dlopen(None, os.RTLD_NOW), "syscall"))(*(Long(word) for word in words))  # type: ignore[arg-type]  # None: this program itself
+    if result > 2:
+        os.close(result)
+    return get_errno() if result == -1 else 0
+
+
+def open_system_calls() -> list[str]:
+    """Those of the probed system calls that nothing refuses. None of them does anything with what it is given here."""
+    machine = os.uname().machine
+    if machine not in MACHINES:
+        return [f"unknown on {machine}"]
+    column = MACHINES.index(machine)
+    answers = {name: system_call(numbers[column], *words) for name, numbers, words in PROBES}
+    return [name for name, error in answers.items() if error not in (errno.EPERM, errno.ENOSYS)]
 
 
 def mount_facts(line: str) -> tuple[str, str, bool]:

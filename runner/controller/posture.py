@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runner.engine import seccomp
 from runner.engine.contract import GuestPosture, HostPosture, Mount, SandboxLimits
 from runner.model.errors import PostureFailed
 
@@ -28,6 +29,8 @@ _MOUNT_OPTIONS = {
     "/dev/shm": _NO_PRIVILEGE | {"noexec"},  # noqa: S108 - inside the container
     "/dev/mqueue": _NO_PRIVILEGE | {"noexec"},
 }
+
+_NO_APPARMOR = "none on this host"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,11 @@ def prove(
         ("capabilities inside", 0, guest.effective_capabilities | guest.permitted_capabilities),
         ("capability bounding set", 0, guest.bounding_capabilities),
         ("no-new-privileges", True, host.no_new_privileges and guest.no_new_privileges),
-        ("seccomp filter", (2, False), (guest.seccomp_mode, host.seccomp_unconfined)),
+        ("seccomp filter", (2, seccomp.OWN_FILTER), (guest.seccomp_mode, host.seccomp)),
+        ("seccomp profile", seccomp.mark(), guest.seccomp_mark),
+        ("system calls refused", [], sorted(guest.system_calls_open)),
+        ("apparmor", _apparmor(host), guest.apparmor if host.apparmor else _NO_APPARMOR),
+        ("user namespace", _users(host.user_remapped), _users(not guest.root_is_host_root)),
         (_user_control(cage), cage.user, f"{guest.uid}:{guest.gid}"),
         ("main process not root", False, _is_root(host.user)),
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),
@@ -103,6 +110,15 @@ def _lax_mounts(guest: GuestPosture) -> list[str]:
         missing = {option for option in _MOUNT_OPTIONS[mount] if not all(option in layer for layer in layers or [[]])}
         lacking += [f"{mount} without {','.join(sorted(missing))}"] if missing else []
     return lacking
+
+
+def _apparmor(host: HostPosture) -> str:
+    """What the kernel must say where the engine confines by AppArmor."""
+    return f"{host.apparmor} (enforce)" if host.apparmor else _NO_APPARMOR
+
+
+def _users(remapped: bool) -> str:
+    return "remapped" if remapped else "the host's"
 
 
 def _user_control(cage: Cage) -> str:

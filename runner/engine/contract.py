@@ -244,6 +244,10 @@ class GuestPosture:
     bounding_capabilities: int
     no_new_privileges: bool
     seccomp_mode: int
+    seccomp_mark: int  # the errno of the system call that our own filter answers in its own way
+    system_calls_open: tuple[str, ...]  # of a list that no program here needs: those that a filter does not refuse
+    apparmor: str  # as the kernel writes it: a profile's name and its mode; empty without AppArmor
+    root_is_host_root: bool  # user 0 in here is user 0 of the host: no user namespace in between
     root_read_only: bool
     writable_mounts: tuple[str, ...]
     mount_options: tuple[str, ...]
@@ -267,7 +271,9 @@ class HostPosture:
     capabilities_dropped_all: bool
     capabilities_added: tuple[str, ...]
     no_new_privileges: bool
-    seccomp_unconfined: bool
+    seccomp: str  # which filter was asked for: a word of `engine.seccomp`
+    apparmor: str  # the profile that the engine puts on containers; empty where the host has no AppArmor
+    user_remapped: bool  # the engine remaps users, and does so for this container
     root_read_only: bool
     network_none: bool
     binds: tuple[str, ...]
@@ -345,7 +351,7 @@ class EngineInfo:
     version: str
     api_version: str
     runtimes: tuple[str, ...]
-    seccomp: bool
+    security: tuple[str, ...]  # what it confines containers by: seccomp, apparmor, selinux, userns
     cgroup_version: str
     storage: str
 

@@ -83,7 +83,7 @@ class DockerEngine:
             version=str(version.get("Version", "")),
             api_version=str(version.get("ApiVersion", "")),
             runtimes=tuple(sorted(facts.get("Runtimes") or {})),
-            seccomp=any("seccomp" in option for option in facts.get("SecurityOptions") or ()),
+            security=tuple(_security_name(str(option)) for option in facts.get("SecurityOptions") or ()),
             cgroup_version=str(facts.get("CgroupVersion", "1")),
             storage=str(facts.get("Driver", "")),
         )
@@ -121,7 +121,9 @@ class DockerEngine:
                 hint=f"It has: {', '.join(info.runtimes)}.",
                 code="runtime_missing",
             )
-        plan = container_plan(spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS)
+        plan = container_plan(
+            spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS, remapped="userns" in info.security
+        )
         api = self._client.api
         with engine_errors("creating the workspace container"):
             created = api.create_container(
@@ -140,7 +142,7 @@ class DockerEngine:
         try:
             with engine_errors("starting the workspace container"):
                 api.start(container_id)
-            return DockerSandbox(api, container_id, spec.user, root_of(spec), self._remove_container)
+            return DockerSandbox(api, container_id, spec.user, root_of(spec), self._remove_container, info.security)
         except BaseException:
             self._remove_container(container_id)
             raise
@@ -208,6 +210,11 @@ class DockerEngine:
         except NotFound:
             return
         raise _StillThere
+
+
+def _security_name(option: str) -> str:
+    """`seccomp` of `name=seccomp,profile=default`, as the engine writes what it has."""
+    return option.partition(",")[0].removeprefix("name=")
 
 
 def _info(identity: str, kind: str, labels: Mapping[str, str] | None, state: str | None, name: str) -> SandboxInfo:

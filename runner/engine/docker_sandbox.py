@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import docker
 import requests
 from docker.errors import DockerException
 
+from runner.engine import seccomp
 from runner.engine.channel import HelperChannel
 from runner.engine.contract import HostPosture
 from runner.engine.docker_stream import DockerStream
@@ -18,6 +20,7 @@ __all__ = ["DockerSandbox"]
 
 _HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.pyc")  # compiled as the image was made
 _HELPER_END_SECONDS = 10.0
+_ENGINES_APPARMOR = "docker-default"  # what the engine loads, and puts on every container that names no other
 _NO_NEW_PRIVILEGES = ("no-new-privileges", "no-new-privileges=true")  # `=false` is an option too
 
 
@@ -25,9 +28,16 @@ class DockerSandbox(HelperChannel):
     """`Sandbox` on a started container, whose programs run as `user` in `root`. Constructed, its helper is up."""
 
     def __init__(
-        self, api: docker.APIClient, container_id: str, user: str, root: str, remove: Callable[[str], None]
+        self,
+        api: docker.APIClient,
+        container_id: str,
+        user: str,
+        root: str,
+        remove: Callable[[str], None],
+        security: tuple[str, ...] = (),
     ) -> None:
         self._api = api
+        self._security = security
         self._container_id = container_id
         self._user = user
         self._root = root
@@ -85,7 +95,15 @@ class DockerSandbox(HelperChannel):
             seen: dict[str, Any] = self._api.inspect_container(self._container_id)
         except (DockerException, requests.exceptions.RequestException, OSError) as error:
             raise EngineUnavailable(f"the engine does not know the workspace: {error}") from error
-        return _posture(seen["HostConfig"], seen["Config"], seen.get("Mounts") or [])
+        posture = _posture(seen["HostConfig"], seen["Config"], seen.get("Mounts") or [])
+        # The engine's own word on what it has, and not the container's: a profile that was left off must not look as
+        # if the host had none.
+        confined = "apparmor" in self._security
+        return replace(
+            posture,
+            apparmor=_ENGINES_APPARMOR if confined else "",
+            user_remapped="userns" in self._security and posture.user_remapped,
+        )
 
     def remove(self) -> None:
         """The container is gone, verified; idempotent.
@@ -109,7 +127,9 @@ def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str
         capabilities_dropped_all=[str(c).upper() for c in host.get("CapDrop") or ()] == ["ALL"],
         capabilities_added=tuple(str(c) for c in host.get("CapAdd") or ()),
         no_new_privileges=any(option.replace(":", "=") in _NO_NEW_PRIVILEGES for option in options),
-        seccomp_unconfined=any(option.replace(":", "=") == "seccomp=unconfined" for option in options),
+        seccomp=seccomp.named(options),
+        apparmor="",
+        user_remapped=host.get("UsernsMode") != "host",
         root_read_only=bool(host.get("ReadonlyRootfs")),
         network_none=host.get("NetworkMode") == "none",
         binds=tuple([str(b) for b in host.get("Binds") or ()] + bound),

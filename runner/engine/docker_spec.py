@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from runner.engine import seccomp
 from runner.engine.contract import Mount, SandboxSpec
 
 __all__ = [
@@ -85,8 +86,11 @@ def root_of(spec: SandboxSpec) -> str:
     return "/workspace" if spec.role == "workspace" else "/tmp"  # noqa: S108 - inside the container
 
 
-def container_plan(spec: SandboxSpec, *, seconds_to_live: int) -> ContainerPlan:
-    """The plan for `spec`; its main process ends the container after `seconds_to_live` s, with or without us."""
+def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = False) -> ContainerPlan:
+    """The plan for `spec`; its main process ends the container after `seconds_to_live` s, with or without us.
+
+    `remapped` says that the engine gives containers other users than the host's (userns-remap).
+    """
     limits = spec.limits
     # The workspace lives in memory, so its bytes are charged to the same cgroup as the processes: the cgroup's bound is
     # the sum, and a full workspace still leaves `memory_mib` to the programs.
@@ -94,7 +98,9 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int) -> ContainerPlan:
     host: dict[str, Any] = {
         "network_mode": "none",  # no interface but loopback, no DNS
         "cap_drop": ["ALL"],
-        "security_opt": ["no-new-privileges"],  # seccomp: the engine's default profile stays on
+        # Our own filter, so that what is refused does not change with the engine. AppArmor's profile, where the host
+        # has it, is the engine's: one of ours would have to be loaded by root first.
+        "security_opt": ["no-new-privileges", f"seccomp={seccomp.profile()}"],
         "read_only": True,
         "init": True,  # reaps orphans, so that a program's leftovers don't use up the pids limit
         "privileged": False,
@@ -117,6 +123,9 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int) -> ContainerPlan:
     }
     if spec.mounts:
         host["mounts"] = [_mount(mount) for mount in spec.mounts]
+        if remapped:
+            # Its mirror belongs to the controller's user, whom a remapped container does not have.
+            host["userns_mode"] = "host"
     labels = {
         **spec.labels,
         LABEL_RUN: spec.run_id,

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from pathspec import GitIgnoreSpec
 
+from runner.engine import seccomp
 from runner.engine.contract import (
     ABSENT,
     ByteStream,
@@ -80,6 +81,10 @@ GOOD_GUEST = GuestPosture(
     bounding_capabilities=0,
     no_new_privileges=True,
     seccomp_mode=2,
+    seccomp_mark=seccomp.mark(),
+    system_calls_open=(),
+    apparmor="docker-default (enforce)",
+    root_is_host_root=True,
     root_read_only=True,
     writable_mounts=("/workspace", "/home/agent", "/tmp"),  # noqa: S108  # a mount point inside, by name only
     mount_options=("/workspace rw,nosuid,nodev", "/home/agent rw,nosuid,nodev", "/tmp rw,nosuid,nodev"),  # noqa: S108
@@ -99,7 +104,9 @@ GOOD_HOST = HostPosture(
     capabilities_dropped_all=True,
     capabilities_added=(),
     no_new_privileges=True,
-    seccomp_unconfined=False,
+    seccomp=seccomp.OWN_FILTER,
+    apparmor="docker-default",
+    user_remapped=False,
     root_read_only=True,
     network_none=True,
     binds=(),
@@ -374,7 +381,7 @@ class FakeEngine:
     def info(self) -> EngineInfo:
         """What answers."""
         self._require_up()
-        return EngineInfo("fake", "1", "1", ("runc",), seccomp=True, cgroup_version="2", storage="memory")
+        return EngineInfo("fake", "1", "1", ("runc",), security=("seccomp",), cgroup_version="2", storage="memory")
 
     def image(self, reference: str) -> ImageInfo:
         """See `Engine.image`."""

@@ -29,7 +29,9 @@ HOST_OFF = [
     ("capabilities_dropped_all", False, "capabilities dropped"),
     ("capabilities_added", ("NET_RAW",), "capabilities dropped"),
     ("no_new_privileges", False, "no-new-privileges"),
-    ("seccomp_unconfined", True, "seccomp filter"),
+    ("seccomp", "unconfined", "seccomp filter"),
+    ("apparmor", "docker-other", "apparmor"),
+    ("user_remapped", True, "user namespace"),
     ("root_read_only", False, "root file system read-only"),
     ("network_none", False, "network none"),
     ("binds", ("/:/host",), "no host mounts"),
@@ -50,6 +52,10 @@ GUEST_OFF = [
     ("bounding_capabilities", 1, "capability bounding set"),
     ("no_new_privileges", False, "no-new-privileges"),
     ("seccomp_mode", 0, "seccomp filter"),
+    ("seccomp_mark", 1, "seccomp profile"),
+    ("system_calls_open", ("ptrace",), "system calls refused"),
+    ("apparmor", "unconfined", "apparmor"),
+    ("root_is_host_root", False, "user namespace"),
     ("root_read_only", False, "root file system read-only"),
     ("writable_mounts", ("/workspace", "/opt/runner"), "no other writable mounts"),
     ("mount_options", ("/workspace rw,nosuid,nodev", "/home/agent rw,nosuid,nodev", "/tmp rw,nodev"), "mount options"),
@@ -105,6 +111,24 @@ def test_a_control_that_is_seen_off_from_inside_fails_its_check_alone(field: str
 
 def test_no_interface_at_all_is_not_the_one_that_was_asked_for() -> None:
     assert missed(guest=replace(GUEST, interfaces=())) == ["no network interface"]
+
+
+@pytest.mark.parametrize("word", ["", "unconfined", "docker-default (complain)", "snap.docker (enforce)"])
+def test_on_a_host_with_apparmor_nothing_but_the_engines_profile_enforced_will_do(word: str) -> None:
+    assert missed(guest=replace(GUEST, apparmor=word)) == ["apparmor"]
+
+
+@pytest.mark.parametrize("word", ["", "unconfined", "system_u:system_r:container_t:s0"])
+def test_a_host_without_apparmor_says_so_and_asks_for_none(word: str) -> None:
+    checks = prove(LIMITS, "runc", replace(HOST, apparmor=""), replace(GUEST, apparmor=word))
+    (check,) = [check for check in checks if check.control == "apparmor"]
+    assert (check.active, check.seen) == (True, "none on this host")
+
+
+def test_a_remapping_engine_must_be_seen_to_remap() -> None:
+    remapped = replace(HOST, user_remapped=True)
+    assert missed(host=remapped, guest=replace(GUEST, root_is_host_root=False)) == []
+    assert missed(host=remapped) == ["user namespace"]
 
 
 @pytest.mark.parametrize("user", ["", "0", "root", "root:900", "0:900", "00"])

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runner.engine import seccomp
 from runner.engine.contract import SandboxInfo, SandboxLimits, SandboxSpec
 from runner.engine.docker_engine import DockerEngine, engine_errors
 from runner.engine.docker_sandbox import _posture
@@ -77,13 +78,13 @@ def test_what_answers_nothing_is_said_so_without_the_names_of_python_classes(tmp
 def test_what_answers_is_described_in_our_words(engine: DockerEngine) -> None:
     info = engine.info()
     assert (info.name, info.version, info.api_version) == ("docker", "20.10.24", "1.41")
-    assert (info.runtimes, info.seccomp) == (("other", "runc"), True)
+    assert (info.runtimes, info.security) == (("other", "runc"), ("seccomp",))
     assert (info.cgroup_version, info.storage) == ("2", "overlay2")
 
 
 def test_an_engine_that_says_little_is_described_without_a_guess_at_safety(there: Daemon, engine: DockerEngine) -> None:
     there.answer("GET /info", (200, {"Runtimes": None, "SecurityOptions": None}))
-    assert (engine.info().runtimes, engine.info().seccomp) == ((), False)
+    assert (engine.info().runtimes, engine.info().security) == ((), ())
 
 
 def test_an_image_that_is_not_there_has_a_code_of_its_own(there: Daemon, engine: DockerEngine) -> None:
@@ -169,7 +170,7 @@ def test_what_is_asked_for_is_the_plan_with_no_environment_and_no_network(there:
     host = body["HostConfig"]
     assert (host["CapDrop"], host["ReadonlyRootfs"], host["NetworkMode"]) == (["ALL"], True, "none")
     assert (host["Memory"], host["MemorySwap"], host["PidsLimit"]) == (65 << 20, 65 << 20, 16)
-    assert host["SecurityOpt"] == ["no-new-privileges"] and host["LogConfig"]["Type"] == "none"
+    assert host["SecurityOpt"][0] == "no-new-privileges" and host["LogConfig"]["Type"] == "none"
     assert host["AutoRemove"] and host["Init"] and not host.get("Privileged") and not host.get("Binds")
 
 
@@ -259,7 +260,7 @@ HOST_CONFIG: dict[str, Any] = {
     "Privileged": False,
     "CapDrop": ["ALL"],
     "CapAdd": None,
-    "SecurityOpt": ["no-new-privileges"],
+    "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp.profile()}"],
     "ReadonlyRootfs": True,
     "NetworkMode": "none",
     "Binds": None,
@@ -280,7 +281,7 @@ def seen(mounts: list[dict[str, Any]] | None = None, **changes: Any) -> Any:
 def test_the_posture_of_a_good_container() -> None:
     good = seen([{"Type": "tmpfs", "Source": "", "Destination": "/workspace"}])
     assert (good.privileged, good.capabilities_dropped_all, good.capabilities_added) == (False, True, ())
-    assert (good.no_new_privileges, good.seccomp_unconfined, good.root_read_only) == (True, False, True)
+    assert (good.no_new_privileges, good.seccomp, good.root_read_only) == (True, seccomp.OWN_FILTER, True)
     assert (good.network_none, good.binds, good.log_driver, good.user) == (True, (), "none", "900:900")
     assert (good.init, good.memory_bytes, good.memory_swap_bytes) == (True, 5, 5)
     assert (good.pids_limit, good.nano_cpus, good.runtime) == (16, 7, "runc")
@@ -297,8 +298,8 @@ def test_the_posture_of_a_good_container() -> None:
         ({"SecurityOpt": ["no-new-privileges=false"]}, "no_new_privileges", False),
         ({"SecurityOpt": ["no-new-privileges:false"]}, "no_new_privileges", False),
         ({"SecurityOpt": ["no-new-privileges=true"]}, "no_new_privileges", True),
-        ({"SecurityOpt": ["seccomp=unconfined"]}, "seccomp_unconfined", True),
-        ({"SecurityOpt": ["seccomp:unconfined"]}, "seccomp_unconfined", True),
+        ({"SecurityOpt": ["seccomp=unconfined"]}, "seccomp", seccomp.NO_FILTER),
+        ({"SecurityOpt": ["no-new-privileges"]}, "seccomp", seccomp.OTHER_FILTER),
         ({"ReadonlyRootfs": False}, "root_read_only", False),
         ({"NetworkMode": "bridge"}, "network_none", False),
         ({"Binds": ["/:/host"]}, "binds", ("/:/host",)),

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from runner.engine.contract import SandboxLimits, SandboxSpec
+from runner.engine import seccomp
+from runner.engine.contract import Mount, SandboxLimits, SandboxSpec
 from runner.engine.docker_spec import ContainerPlan, container_plan
 
 LIMITS = SandboxLimits(
@@ -51,7 +52,7 @@ def test_the_whole_plan() -> None:
         host={
             "network_mode": "none",
             "cap_drop": ["ALL"],
-            "security_opt": ["no-new-privileges"],
+            "security_opt": ["no-new-privileges", f"seccomp={seccomp.profile()}"],
             "read_only": True,
             "init": True,
             "privileged": False,
@@ -84,7 +85,11 @@ def test_the_whole_plan() -> None:
     [
         pytest.param("network_mode", "none", id="no network but loopback"),
         pytest.param("cap_drop", ["ALL"], id="no capability"),
-        pytest.param("security_opt", ["no-new-privileges"], id="no set-uid program gains anything, seccomp stays on"),
+        pytest.param(
+            "security_opt",
+            ["no-new-privileges", f"seccomp={seccomp.profile()}"],
+            id="no set-uid program gains anything, our own filter is on",
+        ),
         pytest.param("read_only", True, id="the image cannot be changed"),
         pytest.param("init", True, id="orphans are reaped"),
         pytest.param("privileged", False, id="not privileged"),
@@ -155,6 +160,13 @@ def test_labels_of_the_run_win_over_labels_that_a_caller_gives() -> None:
         "runner.deadline": "1800000000",
         "runner.role": "workspace",
     }
+
+
+def test_on_a_remapping_engine_only_a_room_with_folders_of_the_host_keeps_the_hosts_users() -> None:
+    room = replace(SPEC, role="gate", user="0:0", mounts=(Mount("/srv/mirror"),))
+    asked = [container_plan(spec, seconds_to_live=1, remapped=True).host.get("userns_mode") for spec in (SPEC, room)]
+    assert asked == [None, "host"]
+    assert "userns_mode" not in container_plan(room, seconds_to_live=1).host
 
 
 def test_another_runtime_is_passed_on() -> None:
