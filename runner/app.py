@@ -25,7 +25,7 @@ def compose(settings: Settings) -> Iterator[Host]:
         UsageError: when the state folder cannot be used, or the settings name no place for the gate.
     """
     state = StateFolder(settings.state_dir)
-    engine = DockerEngine(settings.docker)
+    engine = DockerEngine(settings.docker, settings.accept_engine)
     try:
         yield Host(
             engine=engine,

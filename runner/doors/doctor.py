@@ -23,6 +23,7 @@ import typer
 from runner.doors import render
 from runner.engine.docker_images import LABEL_BASE, DockerImages, EngineHealth, ImageState
 from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
+from runner.engine.known_flaws import ACCEPT_ALL, find_flaws
 from runner.model.errors import ExitCode, RunnerError
 from runner.settings import Settings
 
@@ -72,6 +73,7 @@ def run_doctor(
         with closing((connect or _connect(settings))()) as engine:
             health = engine.health()
             findings += _engine(health)
+            findings += _flaws(health, settings.accept_engine)
             findings += _image(engine)
         findings.append(_gate(settings, connect_gate or _connect(settings, GATE)))
     except RunnerError as error:
@@ -181,6 +183,7 @@ def _engine(health: EngineHealth) -> Iterator[Finding]:
         yield Finding("seccomp", "ok", "on")
     else:
         yield Finding("seccomp", "fail", "off", "Start the engine on a kernel with seccomp, without `unconfined`.")
+    yield _confinement(health)
     yield _limits(health)
     slow = health.storage in SLOW_STORAGE
     yield Finding(
@@ -188,6 +191,29 @@ def _engine(health: EngineHealth) -> Iterator[Finding]:
     )
     if Path(health.data_root).is_dir():  # a remote engine's folder is not here to be measured
         yield _space("disk: engine", Path(health.data_root))
+
+
+def _confinement(health: EngineHealth) -> Finding:
+    apparmor = "AppArmor's docker-default" if "apparmor" in health.security else "no AppArmor on this host"
+    users = "users remapped" if "userns" in health.security else "users not remapped"
+    return Finding("confinement", "ok", f"{apparmor}, {users}; each run proves what there is")
+
+
+def _flaws(health: EngineHealth, accepted: frozenset[str]) -> Iterator[Finding]:
+    """One finding for each version, with all that is known of it: what refuses runs fails until it is accepted."""
+    for component in health.components:
+        found = [f for f in find_flaws(health.components) if f.component == component]
+        if not found:
+            continue
+        failing = [f for f in found if f.refuses and not {f.flaw.cve, ACCEPT_ALL} & accepted]
+        told = failing or found
+        said = "; ".join(f"{f.flaw.cve} ({f.verdict}): {f.flaw.what}" for f in told)
+        mend = f"Update {component.name}; runs are refused until then (RUNNER_ACCEPT_ENGINE starts them all the same)."
+        if not failing:
+            mend = f"Update {component.name}, or look in its changelog whether the distribution has mended it."
+        version = component.package if component.package[:1].isdigit() else component.version
+        state: Literal["warn", "fail"] = "fail" if failing else "warn"
+        yield Finding(f"flaws: {component.name}", state, f"{version}: {said}", mend)
 
 
 def _limits(health: EngineHealth) -> Finding:

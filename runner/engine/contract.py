@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from runner.engine.known_flaws import Component
 from runner.model.tree import EntryKind, ScanEntry
 
 __all__ = [
@@ -354,6 +355,7 @@ class EngineInfo:
     security: tuple[str, ...]  # what it confines containers by: seccomp, apparmor, selinux, userns
     cgroup_version: str
     storage: str
+    components: tuple[Component, ...] = ()  # the engine itself, and what it starts containers with
 
 
 @dataclass(frozen=True, slots=True)

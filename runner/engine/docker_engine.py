@@ -19,9 +19,10 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_expo
 from runner.engine.contract import EngineInfo, ImageInfo, Sandbox, SandboxInfo, SandboxSpec
 from runner.engine.docker_sandbox import DockerSandbox
 from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_DEADLINE, LABEL_RUN, container_plan, root_of
+from runner.engine.known_flaws import Component, require_sound_engine
 from runner.model.errors import EngineUnavailable
 
-__all__ = ["DockerEngine", "engine_errors"]
+__all__ = ["DockerEngine", "components_of", "engine_errors"]
 
 _API_TIMEOUT_SECONDS = 30  # one engine call; a start on a loaded host takes a few seconds
 _REMOVE_SECONDS = 30.0  # the bound of a verified removal
@@ -63,9 +64,13 @@ def _reason(error: Exception) -> str:
 
 
 class DockerEngine:
-    """`Engine` on a Docker daemon. `environment` gives DOCKER_HOST and its kin; the process environment is not read."""
+    """`Engine` on a Docker daemon. `environment` gives DOCKER_HOST and its kin; the process environment is not read.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    `accepted` are names of flaws that the operator knows this engine to have, and lives with.
+    """
+
+    def __init__(self, environment: Mapping[str, str], accepted: frozenset[str] = frozenset()) -> None:
+        self._accepted = accepted
         with engine_errors("connecting"):
             self._client = docker.from_env(environment=dict(environment), timeout=_API_TIMEOUT_SECONDS)
 
@@ -86,6 +91,7 @@ class DockerEngine:
             security=tuple(_security_name(str(option)) for option in facts.get("SecurityOptions") or ()),
             cgroup_version=str(facts.get("CgroupVersion", "1")),
             storage=str(facts.get("Driver", "")),
+            components=components_of(version),
         )
 
     def image(self, reference: str) -> ImageInfo:
@@ -111,10 +117,12 @@ class DockerEngine:
         """A fresh hardened sandbox, helper up. On any failure nothing of it is left.
 
         Raises:
-            EngineUnavailable: when it cannot be started as asked.
+            EngineUnavailable: when it cannot be started as asked; code `engine_flawed` for an engine whose version is
+                known to let containers out.
             SandboxLost: when the helper inside does not come up.
         """
         info = self.info()
+        require_sound_engine(info.components, self._accepted)
         if spec.runtime not in info.runtimes:
             raise EngineUnavailable(
                 f"the engine has no runtime {spec.runtime!r}",
@@ -210,6 +218,19 @@ class DockerEngine:
         except NotFound:
             return
         raise _StillThere
+
+
+def components_of(version: Mapping[str, Any]) -> tuple[Component, ...]:
+    """The parts of the engine, from what it answers to the question for its version."""
+    told = version.get("Components") or [{"Name": "Engine", "Version": version.get("Version", "")}]
+    return tuple(
+        Component(
+            str(part.get("Name", "")),
+            str(part.get("Version", "")),
+            str((part.get("Details") or {}).get("GitCommit", "")),
+        )
+        for part in told
+    )
 
 
 def _security_name(option: str) -> str:

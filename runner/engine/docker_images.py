@@ -20,7 +20,7 @@ from docker.errors import DockerException, ImageNotFound
 
 from runner.engine import image_sources
 from runner.engine.contract import ImageInfo
-from runner.engine.docker_engine import engine_errors
+from runner.engine.docker_engine import components_of, engine_errors
 from runner.engine.docker_image_build import (
     LABEL_BASE,
     LABEL_IMAGE,
@@ -30,6 +30,7 @@ from runner.engine.docker_image_build import (
 )
 from runner.engine.docker_spec import LABEL_RUN
 from runner.engine.image_sources import GATE, IMAGES, WORKSPACE, ImageKind, Progress, Versions
+from runner.engine.known_flaws import Component
 from runner.model.errors import EngineUnavailable, UsageError
 
 __all__ = [
@@ -95,6 +96,8 @@ class EngineHealth:
     cgroup_version: str
     limits_missing: tuple[str, ...]  # cgroup limits that it cannot set
     data_root: str
+    components: tuple[Component, ...] = ()
+    security: tuple[str, ...] = ()  # what it confines containers by: apparmor, selinux, userns
 
 
 class DockerImages:
@@ -215,15 +218,19 @@ class DockerImages:
         """What the engine says of itself. Raises EngineUnavailable when it does not answer."""
         with engine_errors("asking how it is"):
             facts: dict[str, Any] = self._client.api.info()
+            version: dict[str, Any] = self._client.api.version()
+        options = [str(option) for option in facts.get("SecurityOptions") or ()]
         limits = {"memory": "MemoryLimit", "swap": "SwapLimit", "processes": "PidsLimit", "cpu": "CpuCfsQuota"}
         return EngineHealth(
             version=str(facts.get("ServerVersion", "")),
             architecture=str(facts.get("Architecture", "")),
             storage=str(facts.get("Driver", "")),
-            seccomp=any("name=seccomp" in option for option in facts.get("SecurityOptions") or ()),
+            seccomp=any("name=seccomp" in option for option in options),
             cgroup_version=str(facts.get("CgroupVersion", "1")),
             limits_missing=tuple(name for name, key in limits.items() if not facts.get(key)),
             data_root=str(facts.get("DockerRootDir", "")),
+            components=components_of(version),
+            security=tuple(option.partition(",")[0].removeprefix("name=") for option in options),
         )
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from runner.doors.doctor import Finding, run_doctor
 from runner.engine.docker_images import EngineHealth, ImageState
+from runner.engine.known_flaws import Component
 from runner.model.errors import EngineUnavailable
 from runner.settings import Settings
 
@@ -147,6 +148,34 @@ def test_what_an_image_lacks_is_named(settings: Settings, change: dict[str, Any]
     assert [finding.check for finding in found.values() if finding.state != "ok"] == [check]
     assert found[check].state == state
     assert found[check].mend
+
+
+ESCAPE = (Component("Engine", "28.0.1"), Component("runc", "1.1.11"))
+LESSER = (Component("runc", "1.3.2"),)
+PACKAGED = (Component("runc", "1.1.5+ds1", "1.1.5+ds1-1"),)
+
+
+@pytest.mark.parametrize(("parts", "state"), [(ESCAPE, "fail"), (LESSER, "warn"), (PACKAGED, "warn")])
+def test_a_version_with_known_flaws_is_named_with_them(
+    settings: Settings, parts: tuple[Component, ...], state: str
+) -> None:
+    found = findings(settings, Engine(dataclasses.replace(HEALTHY, components=parts)))
+    assert [finding.check for finding in found.values() if finding.state != "ok"] == ["flaws: runc"]
+    assert (found["flaws: runc"].state, "CVE-20" in found["flaws: runc"].found) == (state, True)
+    assert found["flaws: runc"].mend
+
+
+@pytest.mark.parametrize("word", ["CVE-2024-21626", "all"])
+def test_a_flaw_that_the_operator_accepts_is_a_warning(settings: Settings, word: str) -> None:
+    accepting = changed(settings, accept_engine=frozenset({word}))
+    found = findings(accepting, Engine(dataclasses.replace(HEALTHY, components=ESCAPE)))
+    assert found["flaws: runc"].state == "warn"
+
+
+def test_what_the_host_confines_by_is_said(settings: Settings) -> None:
+    assert "no AppArmor" in findings(settings)["confinement"].found
+    there = Engine(dataclasses.replace(HEALTHY, security=("apparmor", "userns")))
+    assert findings(settings, there)["confinement"].found.startswith("AppArmor's docker-default, users remapped")
 
 
 def test_missing_and_old_git_are_told_apart(settings: Settings, tmp_path: Path) -> None:
