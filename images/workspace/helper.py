@@ -23,7 +23,7 @@ A request's head holds `id` (a rising integer), `op` and the op's fields; every 
     search   literal ignore_case max line_max deadline_us;    data* (records); truncated timed_out; records
              pattern and globs, NUL between
     spawn    argc cwd deadline_us cap kill_at stdin;         out* (stream), want*; exit stdout_bytes stderr_bytes
-             argv then env, NUL after each                    killed_by survivors started detail; want has pieces
+             argv then env, NUL after each                    killed_by survivors started detail limits; want has pieces
     scan     max                                              data* (records); truncated; records
     posture  -                                                -; one JSON object
     stdin    eof; bytes                                       (to a spawn with the same id, as many as `want` allows)
@@ -677,9 +677,10 @@ class State:
         self.devnull = high_descriptor(0)
         self.root_path = os.path.abspath(root)  # noqa: PTH100
         self.root = high_descriptor(os.open(root, FOLDER))
-        self.oom = -1
+        self.oom = self.forks = -1
         if contained:
-            self.oom = open_oom_counter()
+            self.oom = open_counter("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
+            self.forks = open_counter("/sys/fs/cgroup/pids/pids.events", "/sys/fs/cgroup/pids.events")
         read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.wake = high_descriptor(read_end)
         _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -712,9 +713,9 @@ def enlarge_pipe(descriptor: int) -> None:
         pass
 
 
-def open_oom_counter() -> int:
-    """A descriptor of the cgroup's out-of-memory events (version 1, then 2), -1 when there is none."""
-    for path in ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events"):
+def open_counter(*paths: str) -> int:
+    """A descriptor of the first of the cgroup's files (version 1, then 2) that is there, -1 when there is none."""
+    for path in paths:
         try:
             return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -724,12 +725,22 @@ def open_oom_counter() -> int:
 
 def oom_kills() -> int:
     """How many processes of this cgroup the kernel has killed for memory so far."""
-    if STATE.oom < 0:
+    return counted(STATE.oom, b"oom_kill ")
+
+
+def refused_forks() -> int:
+    """How often the kernel has refused this cgroup a process or thread so far."""
+    return counted(STATE.forks, b"max ")
+
+
+def counted(descriptor: int, name: bytes) -> int:
+    """The number behind the name in a file of the cgroup's events; 0 where there is none."""
+    if descriptor < 0:
         return 0
     try:
-        for line in os.pread(STATE.oom, 4096, 0).splitlines():
-            if line.startswith(b"oom_kill "):
-                return int(line[9:])
+        for line in os.pread(descriptor, 4096, 0).splitlines():
+            if line.startswith(name):
+                return int(line[len(name) :])
     except (OSError, ValueError):
         pass
     return 0
@@ -1153,7 +1164,7 @@ def answer_not_started(request: object, error: int) -> None:
     STATE.wire.send(
         {
             "id": request, "kind": "ok", "started": False, "detail": detail, "exit": code,
-            "stdout_bytes": 0, "stderr_bytes": 0, "killed_by": None, "survivors": 0,
+            "stdout_bytes": 0, "stderr_bytes": 0, "killed_by": None, "survivors": 0, "limits": [],
         }
     )  # fmt: skip
 
@@ -1173,6 +1184,7 @@ class Running:
         self.pending_last = False
         self.poller = select.poll()
         self.ooms = oom_kills()
+        self.refused_forks = refused_forks()
 
     def run(self) -> None:
         """Sends output as it comes, and at the end how the program ended."""
@@ -1276,6 +1288,18 @@ class Running:
             while getattr(self.program, name) >= 0 and self.take_output(name, index):
                 pass
 
+    def limits_met(self) -> list[str]:
+        """Limits that the kernel kept without ending the program for us, and that it met: the kernel's own marks."""
+        space = os.fstatvfs(STATE.root)
+        met = {
+            "pids": refused_forks() > self.refused_forks,
+            "file_size": os.WIFSIGNALED(self.program.status or 0)
+            and os.WTERMSIG(self.program.status or 0) == _signal.SIGXFSZ,
+            "workspace_bytes": STATE.contained and space.f_bavail == 0,
+            "workspace_inodes": STATE.contained and space.f_favail == 0,
+        }
+        return [name for name, is_met in met.items() if is_met]
+
     def answer(self, survivors: int) -> None:
         """Says how the program ended."""
         if self.killed_by is None and oom_kills() > self.ooms:
@@ -1285,7 +1309,7 @@ class Running:
             {
                 "id": self.id, "kind": "ok", "started": True, "detail": "", "exit": code,
                 "stdout_bytes": self.counts[0], "stderr_bytes": self.counts[1],
-                "killed_by": self.killed_by, "survivors": survivors,
+                "killed_by": self.killed_by, "survivors": survivors, "limits": self.limits_met(),
             }
         )  # fmt: skip
 

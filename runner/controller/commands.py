@@ -8,12 +8,13 @@ from runner.controller.baseline import Baseline, bring_up_to_date
 from runner.controller.guest_git import GuestGit
 from runner.controller.revert import NOTHING_UNDONE, Undone, revert
 from runner.controller.tree_view import SandboxTree
-from runner.engine.contract import Sandbox, SpawnRequest, SpawnResult
+from runner.engine.contract import KilledBy, LimitMet, Sandbox, SpawnRequest, SpawnResult
 from runner.policy.answers import RecordingTree
 from runner.policy.argv import judge_argv
 from runner.policy.argv_policy import argv_policy
 from runner.policy.argv_values import Tool
 from runner.policy.basis import Basis
+from runner.policy.document import Limits
 from runner.policy.ledger import LedgerDelta
 from runner.policy.writes import WriteRules, within_write_globs
 from runner.tools.workspace import CommandOutcome
@@ -21,7 +22,7 @@ from runner.tools.workspace import CommandOutcome
 if TYPE_CHECKING:
     from runner.controller.workspace import Guards
 
-__all__ = ["run"]
+__all__ = ["limits_hit", "run"]
 
 _MAX_REPORTED_WRITES = 50
 _FLOOD = 64
@@ -58,7 +59,27 @@ def run(
     if outside and baseline.originals is not None:
         undone = revert(sandbox, baseline.ledger, baseline.originals, guards.rules, outside)
         guards.on_revert(undone)
-    return _outcome(result, min(limits.command_seconds, round(seconds, 3)), outside, undone)
+    hit = limits_hit(result, limits, cut_by_the_run=seconds < limits.command_seconds)
+    return _outcome(result, min(limits.command_seconds, round(seconds, 3)), outside, undone, hit)
+
+
+def limits_hit(result: SpawnResult, limits: Limits, *, cut_by_the_run: bool = False) -> tuple[str, ...]:
+    """Which limits of the policy a program met, each with its bound, as `limits.KEY (BOUND)`.
+
+    Open files and processor time are not among them: the kernel tells of these to the program alone.
+    """
+    met = {
+        "runSeconds": result.timed_out and cut_by_the_run,
+        "commandSeconds": result.timed_out and not cut_by_the_run,
+        "memoryMiB": result.killed_by is KilledBy.MEMORY,
+        "outputKiB": result.truncated,
+        "pids": LimitMet.PIDS in result.limits_met,
+        "fileMiB": LimitMet.FILE_SIZE in result.limits_met,
+        "workspaceMiB": LimitMet.WORKSPACE_BYTES in result.limits_met,
+        "workspaceInodes": LimitMet.WORKSPACE_INODES in result.limits_met,
+    }
+    bounds = limits.model_dump(by_alias=True)
+    return tuple(f"limits.{key} ({bounds[key]})" for key, is_met in met.items() if is_met)
 
 
 def _outside(rules: WriteRules, delta: LedgerDelta) -> tuple[str, ...]:
@@ -67,7 +88,9 @@ def _outside(rules: WriteRules, delta: LedgerDelta) -> tuple[str, ...]:
     return tuple(path for path in touched if not within_write_globs(rules, path))
 
 
-def _outcome(result: SpawnResult, limit_seconds: float, outside: tuple[str, ...], undone: Undone) -> CommandOutcome:
+def _outcome(
+    result: SpawnResult, limit_seconds: float, outside: tuple[str, ...], undone: Undone, hit: tuple[str, ...]
+) -> CommandOutcome:
     return CommandOutcome(
         code=result.exit,
         stdout=result.stdout.decode("utf-8", "replace"),
@@ -77,6 +100,7 @@ def _outcome(result: SpawnResult, limit_seconds: float, outside: tuple[str, ...]
         timeout_secs=limit_seconds,
         duration_ms=round(result.duration_ms, 3),
         killed_by=None if result.killed_by is None else str(result.killed_by),
+        limits_hit=hit,
         outside_writes=outside[:_MAX_REPORTED_WRITES],
         reverted=undone.reverted[:_MAX_REPORTED_WRITES],
         not_reverted=undone.not_reverted[:_MAX_REPORTED_WRITES],

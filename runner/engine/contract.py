@@ -39,6 +39,7 @@ __all__ = [
     "HostPosture",
     "ImageInfo",
     "KilledBy",
+    "LimitMet",
     "Listing",
     "ListingEntry",
     "Mount",
@@ -96,6 +97,15 @@ class KilledBy(StrEnum):
     OUTPUT = "output"  # more output than the cap, where the request says that this kills
     MEMORY = "memory"  # the cgroup's out-of-memory counter moved while it ran
     CALLER = "caller"  # the host cancelled it
+
+
+class LimitMet(StrEnum):
+    """A limit that the kernel kept, and that a program met without being ended by us."""
+
+    PIDS = "pids"  # a process or thread was refused
+    FILE_SIZE = "file_size"  # ended by the kernel's signal for a file over its bound
+    WORKSPACE_BYTES = "workspace_bytes"  # no room is left
+    WORKSPACE_INODES = "workspace_inodes"  # no file more is possible
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +226,7 @@ class SpawnResult:
     killed_by: KilledBy | None = None
     started: bool = True
     survivors_killed: int = 0  # processes that had escaped the program's process group
+    limits_met: tuple[LimitMet, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

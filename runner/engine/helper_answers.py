@@ -15,6 +15,7 @@ from runner.engine.contract import (
     FileRefused,
     GuestPosture,
     KilledBy,
+    LimitMet,
     ListingEntry,
     Resolved,
     SearchMatch,
@@ -105,7 +106,7 @@ def decode_matches(body: bytes, *, max_line_bytes: int) -> Iterator[SearchMatch]
 class Ending:
     """How a program ended, as the helper says it; consistent in itself."""
 
-    __slots__ = ("detail", "exit", "killed_by", "started", "stderr_bytes", "stdout_bytes", "survivors")
+    __slots__ = ("detail", "exit", "killed_by", "limits", "started", "stderr_bytes", "stdout_bytes", "survivors")
 
     def __init__(self, head: Fields) -> None:
         self.started = head.boolean("started")
@@ -115,12 +116,16 @@ class Ending:
         self.stdout_bytes = head.integer("stdout_bytes")
         self.stderr_bytes = head.integer("stderr_bytes")
         self.survivors = head.integer("survivors")
+        said = head.texts("limits", max_items=len(LimitMet))
+        if not set(said) <= set(LimitMet):
+            broken("a limit that there is not")
+        self.limits = tuple(LimitMet(name) for name in said)
 
 
 def decode_ending(head: Fields, *, received: tuple[int, int], cap: int) -> Ending:
     """How the program ended; `received` are the bytes of stdout and stderr that came, each at most `cap`."""
     head.only(
-        ("id", "kind", "started", "detail", "exit", "killed_by", "stdout_bytes", "stderr_bytes", "survivors"),
+        ("id", "kind", "started", "detail", "exit", "killed_by", "stdout_bytes", "stderr_bytes", "survivors", "limits"),
     )
     ending = Ending(head)
     if (ending.exit is None) != (ending.killed_by in (KilledBy.DEADLINE, KilledBy.CALLER)):

@@ -82,6 +82,7 @@ class Run:
             duration_ms=duration_ms,
             killed_by=ending.killed_by,
             survivors_killed=ending.survivors,
+            limits_met=ending.limits,
         )
 
 

@@ -45,7 +45,9 @@ TOOL = Tool(
     retry_note="not retry-safe",
     result=(
         '`{"code", "stdout", "stderr", "truncated", "timed_out", "timeout_secs", "duration_ms", "killed_by", '
-        '"outside_writes", "reverted", "not_reverted"}`; `code` is null only when the time limit ended it'
+        '"limits_hit", "outside_writes", "reverted", "not_reverted"}`; `code` is null only when the time limit '
+        "ended it; "
+        "`limits_hit` names each limit that it met, with its bound"
     ),
     errors=(
         ErrorCode.ARGV_REQUIRED,

@@ -79,6 +79,7 @@ class CommandOutcome:
     timeout_secs: float
     duration_ms: float
     killed_by: str | None
+    limits_hit: tuple[str, ...]
     outside_writes: tuple[str, ...]
     reverted: tuple[str, ...] = ()
     not_reverted: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from runner.engine.contract import FileFault, KilledBy, SpawnRequest
+from runner.engine.contract import FileFault, KilledBy, LimitMet, SpawnRequest
 from runner.engine.fake import FakeCall, FakeOutcome
 from tests.contract.boxes import ENV, Box, RealBox, Script, cancel_when_it_prints, fault_of
 from tests.support.local_stream import local_sandbox
@@ -289,3 +289,34 @@ def test_a_program_out_of_memory_is_said_to_be(docker_sandbox: object) -> None:
     result = box.shell("exec python3 -c 'b = bytearray(4 << 30); b[::4096] = b[::4096]'")
     assert (result.exit, result.killed_by) == (137, KilledBy.MEMORY)
     assert box.run(SPEAK).exit == 3
+
+
+@pytest.mark.docker
+def test_a_plain_137_is_not_taken_for_a_lack_of_memory(docker_sandbox: object) -> None:
+    box = RealBox(docker_sandbox)
+    result = box.shell("exec sh -c 'kill -KILL $$'")
+    assert (result.exit, result.killed_by, result.limits_met) == (137, None, ())
+
+
+@pytest.mark.docker
+def test_a_child_out_of_memory_is_said_though_its_parent_ends_well(docker_sandbox: object) -> None:
+    box = RealBox(docker_sandbox)
+    result = box.shell("python3 -c 'b = bytearray(4 << 30); b[::4096] = b[::4096]'; exit 0")
+    assert (result.exit, result.killed_by) == (0, KilledBy.MEMORY)
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("script", "met"),
+    [
+        ("exec head -c 200M /dev/zero >large", LimitMet.FILE_SIZE),
+        ("for n in 1 2 3; do head -c 120M /dev/zero >f$n; done 2>/dev/null", LimitMet.WORKSPACE_BYTES),
+        ('exec python3 -c "import os\nwhile True: os.mkfifo(os.urandom(8).hex())"', LimitMet.WORKSPACE_INODES),
+        ("for n in $(seq 300); do sleep 9 & done 2>/dev/null", LimitMet.PIDS),
+    ],
+)
+def test_a_limit_that_the_kernel_keeps_is_named(docker_sandbox: object, script: str, met: LimitMet) -> None:
+    box = RealBox(docker_sandbox)
+    result = box.shell(script)
+    assert result.limits_met == (met,)
+    assert box.shell("find . -mindepth 1 -delete && echo well").stdout == b"well\n"

@@ -46,7 +46,7 @@ WORDS = [
 ]
 FIELDS = (
     "id kind path exists type size mode links via_link truncated timed_out fault detail protocol started exit "
-    "stdout_bytes stderr_bytes killed_by survivors stream uid"
+    "stdout_bytes stderr_bytes killed_by survivors limits stream uid"
 ).split()
 
 values = st.one_of(

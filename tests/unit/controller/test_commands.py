@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from runner.controller import baseline
+from runner.controller.commands import limits_hit
+from runner.engine.contract import LimitMet, SpawnResult
 from runner.engine.fake import FakeCall, FakeOutcome
+from runner.policy.document import Limits
 from tests.support.fake_run import FakeRun, code_of, fake_run
 
 KEYS = {
@@ -19,6 +22,7 @@ KEYS = {
     "timeout_secs",
     "duration_ms",
     "killed_by",
+    "limits_hit",
     "outside_writes",
     "reverted",
     "not_reverted",
@@ -105,6 +109,7 @@ def test_a_program_over_its_limit_has_no_code_and_says_which_limit(tmp_path: Pat
         run.sandbox.programs["node"] = lambda _call: FakeOutcome(stdout=b"early\n", seconds=99)
         result = run.call("run_command", argv=["node", "-e", "0"])["result"]
         assert (result["code"], result["timed_out"], result["killed_by"]) == (None, True, "deadline")
+        assert result["limits_hit"] == ["limits.commandSeconds (3)"]
         assert (result["stdout"], result["timeout_secs"], result["duration_ms"]) == ("early\n", 3, 3000.0)
 
 
@@ -112,13 +117,35 @@ def test_a_program_gets_no_more_time_than_the_run_has_left(tmp_path: Path) -> No
     with fake_run(tmp_path, limits={"runSeconds": 100, "commandSeconds": 50}) as run:
         run.sandbox.programs["node"] = lambda _call: FakeOutcome(seconds=99)
         run.clock.advance(90)
-        assert run.call("run_command", argv=["node", "-e", "0"])["result"]["duration_ms"] == 10_000.0
+        result = run.call("run_command", argv=["node", "-e", "0"])["result"]
+        assert (result["duration_ms"], result["limits_hit"]) == (10_000.0, ["limits.runSeconds (100)"])
 
 
 def test_memory_is_named_when_it_was_what_ended_a_program(run: FakeRun) -> None:
     run.sandbox.programs["node"] = lambda _call: FakeOutcome(out_of_memory=True)
     result = run.call("run_command", argv=["node", "-e", "0"])["result"]
     assert (result["code"], result["killed_by"]) == (137, "memory")
+    assert result["limits_hit"] == ["limits.memoryMiB (2048)"]
+
+
+def test_a_program_that_says_137_by_itself_met_no_limit(run: FakeRun) -> None:
+    run.sandbox.programs["node"] = lambda _call: FakeOutcome(137)
+    result = run.call("run_command", argv=["node", "-e", "0"])["result"]
+    assert (result["code"], result["killed_by"], result["limits_hit"]) == (137, None, [])
+
+
+@pytest.mark.parametrize(
+    ("met", "said"),
+    [
+        (LimitMet.PIDS, "limits.pids (512)"),
+        (LimitMet.FILE_SIZE, "limits.fileMiB (512)"),
+        (LimitMet.WORKSPACE_BYTES, "limits.workspaceMiB (2048)"),
+        (LimitMet.WORKSPACE_INODES, "limits.workspaceInodes (500000)"),
+    ],
+)
+def test_a_limit_that_the_kernel_kept_is_named_with_its_bound(met: LimitMet, said: str) -> None:
+    result = SpawnResult(1, b"", b"", 0, 0, truncated=False, timed_out=False, duration_ms=1.0, limits_met=(met,))
+    assert limits_hit(result, Limits()) == (said,)
 
 
 def test_a_program_that_is_not_there_is_a_result(run: FakeRun) -> None:

@@ -17,7 +17,7 @@ from tests.support.scripted_stream import ScriptedStream, answer
 
 ENDING: dict[str, Any] = {
     "id": 2, "kind": "ok", "started": True, "detail": "", "exit": 0, "stdout_bytes": 0, "stderr_bytes": 0,
-    "killed_by": None, "survivors": 0,
+    "killed_by": None, "survivors": 0, "limits": [],
 }  # fmt: skip
 RESOLVED: dict[str, Any] = {
     "id": 2, "kind": "ok", "path": "a", "exists": True, "type": "file", "size": 1, "mode": 0o644, "links": 1,
@@ -196,6 +196,7 @@ def test_output_beyond_the_cap_is_the_end() -> None:
     "change",
     [
         {"exit": None}, {"exit": 256}, {"exit": -9}, {"killed_by": "deadline"}, {"killed_by": "kernel"},
+        {"limits": None}, {"limits": ["all"]}, {"limits": [1]}, {"limits": ["pids"] * 9},
         {"stdout_bytes": 5}, {"started": False}, {"started": False, "exit": 127, "killed_by": "memory"},
         {"survivors": -1}, {"detail": "x" * 1001},
     ],
