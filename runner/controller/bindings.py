@@ -1,4 +1,4 @@
-"""Which of the policy's bindings speaks for a repository, and where that binding's credential is."""
+"""Which of the policy's bindings speaks for a repository, and where a secret that the policy names is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from runner.gate.address import Address
 from runner.gate.credentials import CredentialKind, CredentialSource
 from runner.model.errors import RepositoryUnavailable
-from runner.policy.document import Binding
+from runner.policy.document import Binding, Credential
 
-__all__ = ["binding_for", "credential_of"]
+__all__ = ["binding_for", "credential_of", "source_of"]
 
 
 def binding_for(bindings: tuple[Binding, ...], address: Address) -> Binding | None:
@@ -22,7 +22,11 @@ def credential_of(binding: Binding | None, secrets: Mapping[str, str]) -> Creden
     """Where the binding's credential is, None when it has none."""
     if binding is None or binding.credential is None:
         return None
-    said = binding.credential
+    return source_of(binding.credential, secrets)
+
+
+def source_of(said: Credential, secrets: Mapping[str, str]) -> CredentialSource:
+    """Where a secret that the policy names is."""
     make = partial(CredentialSource, user=said.user, environment=secrets)
     if said.file is not None:
         return make(CredentialKind.FILE, said.file)
@@ -30,4 +34,4 @@ def credential_of(binding: Binding | None, secrets: Mapping[str, str]) -> Creden
         return make(CredentialKind.ENV, said.env)
     if said.command is not None:
         return make(CredentialKind.COMMAND, said.command)
-    raise RepositoryUnavailable("the binding's credential names no source", hint="Give file, env or command.")
+    raise RepositoryUnavailable("a credential of the policy names no source", hint="Give file, env or command.")

@@ -8,7 +8,8 @@ Steps, numbered as in the body:
 4. The real index is staged and `git commit` runs, with the hooks that set-up left.
 5. It made exactly one commit, on the same branch, on top of HEAD (and of what was being merged). That commit is judged
    again, since hooks may add to it.
-6. Whenever 4 or 5 fails, HEAD, index and working tree become what they were at the start (`commit_restore`); what
+6. Where the policy has commits signed, the signed form of that very object takes its place (`signing`).
+7. Whenever 4 to 6 fail, HEAD, index and working tree become what they were at the start (`commit_restore`); what
    could not be put back is said.
 
 A merge of what the remote had is judged like the gate does: what follows from its parents is nobody's change.
@@ -28,18 +29,22 @@ from runner.controller.commit_state import Everything, Saved, TreeFailed
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.raw_diff import parse_raw_diff
 from runner.engine.contract import SpawnResult
+from runner.gate.commit_object import CommitObject, object_name, parse_commit
 from runner.gate.merges import introduced_by_merge
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
 from runner.tools.workspace import CommitOutcome
 
-__all__ = ["Judge", "Known", "commit"]
+__all__ = ["Judge", "Known", "Sign", "commit"]
 
 Judge = Callable[[tuple[TreeChange, ...]], None]
 """Raises ToolError when the changes violate the write policy."""
 
 Known = Callable[[str], bool]
 """Whether the remote had that commit when the run started, by the host's own record."""
+
+Sign = Callable[[CommitObject, tuple[str, ...]], bytes]
+"""The signed form of a commit that stands on these parents; raises ToolError for one that is not to be signed."""
 
 _MESSAGE_TAIL_CHARS = 4000  # enough of a hook's output to act on
 _IDENTITY_OF_NOTHING = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"  # git's empty tree, for a first commit
@@ -59,7 +64,9 @@ class _Start:
         return (*([self.head] if self.head else []), *self.merging)
 
 
-def commit(git: GuestGit, message: str, judge: Judge, known: Known = lambda _commit: False) -> CommitOutcome:
+def commit(
+    git: GuestGit, message: str, judge: Judge, known: Known = lambda _commit: False, sign: Sign | None = None
+) -> CommitOutcome:
     """One commit on the current branch, within the policy.
 
     Raises:
@@ -77,10 +84,14 @@ def commit(git: GuestGit, message: str, judge: Judge, known: Known = lambda _com
     try:
         _stage_and_commit(git, message)  # 4
         made = _the_one_commit(git, start)  # 5
-        changes = _changes(git, start.head or _IDENTITY_OF_NOTHING, made)
-        judge(_introduced(git, start, made, changes, known))
+        plain = None if sign is None else _plain(git, made)
+        tree = made if plain is None else plain.tree  # what is signed is what was judged, whatever git says of the name
+        changes = _changes(git, start.head or _IDENTITY_OF_NOTHING, tree)
+        judge(_introduced(git, start, tree, changes, known))
+        if sign is not None and plain is not None:
+            made = _replace(git, start, plain, sign(plain, start.parents))  # 6
     except ToolError as error:
-        left = restore(git, saved)  # 6
+        left = restore(git, saved)  # 7
         raise _not_restored(error, left) if left else error from None
     _remove_locks(git, start)
     return CommitOutcome(made, tuple(sorted(change.path for change in changes)))
@@ -164,6 +175,30 @@ def _the_one_commit(git: GuestGit, start: _Start) -> str:
     if raw.exit != 0 or parents != start.parents:
         raise _failed("a hook made commits of its own, so that HEAD is not one commit ahead of where it was")
     return made
+
+
+def _plain(git: GuestGit, made: str) -> CommitObject:
+    """The commit's bytes, once they are seen to be those of its name."""
+    raw = git.run("cat-file", "commit", made)
+    plain = parse_commit(raw.stdout) if raw.exit == 0 and not raw.truncated else None
+    if plain is None or plain.name != made:
+        raise _failed("the commit is not signed: it is no plain commit, or has headers beside those of one")
+    return plain
+
+
+def _replace(git: GuestGit, start: _Start, plain: CommitObject, signed: bytes) -> str:
+    """The signed commit is where the plain one was: on the branch, and as HEAD."""
+    name = object_name(signed)
+    _remove_locks(git, start)
+    stored = git.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=[signed])
+    if stored.exit != 0 or stored.stdout.strip() != name.encode("ascii"):
+        raise _failed(_words(stored))
+    moved = git.run("update-ref", "-m", "commit: signed", "HEAD", name, plain.name)
+    if moved.exit != 0:
+        raise _failed(_words(moved))
+    if git.object_name("HEAD") != name or git.line("symbolic-ref", "--quiet", "HEAD") != start.branch:
+        raise _failed("the branch did not move to the signed commit")
+    return name
 
 
 def _remove_locks(git: GuestGit, start: _Start) -> None:

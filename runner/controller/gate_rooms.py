@@ -1,11 +1,12 @@
 """The gate of one run: where its git runs, what that place sees of this host, and its one way out.
 
-Two containers from the gate's image, which runs no code of a repository:
+Containers from the gate's image, which runs no code of a repository:
 
 - the transfer room, for the run's whole life. It sees this repository's mirror, and reaches this repository's address
   and nothing else. The credential is in it for the length of each git that needs it.
 - the judging room, a fresh one for each push. It takes in what the workspace hands over; it has no way out, meets no
   credential, and sees the mirror read-only. What it let pass is all that the transfer room sees of the workspace.
+- the signing room, where the policy has commits signed (`signing`). It has no way out and sees nothing of this host.
 
 Each is proved before its first use, as the workspace is. Where the operator chose `RUNNER_GATE=host`, both are git on
 the host.
@@ -36,7 +37,7 @@ from runner.model.errors import EngineUnavailable, RepositoryUnavailable
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
 
-__all__ = ["judging_git", "quarantine_folder", "transfer_git"]
+__all__ = ["judging_git", "quarantine_folder", "signing_room", "transfer_git"]
 
 _MEMORY_MIB = 3072  # index-pack and pack-objects of a repository of some gigabytes
 _FILE_MIB = 64 * 1024  # the bound of a pack is git's caller's; this one only has to be above it
@@ -101,6 +102,15 @@ def judging_git(run: Prepared, transfer: Git, mirror: Path) -> Iterator[Git]:
         room.remove()
 
 
+def signing_room(run: Prepared) -> Sandbox:
+    """A room for signatures, for the rest of the run: without a way out, and with nothing of this host but a name.
+
+    Raises:
+        EngineUnavailable, PostureFailed: the room could not be started as asked.
+    """
+    return _start(run, "sign", (Mount(str(_passwd(run)), at="/etc/passwd"),))
+
+
 def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
     limits = SandboxLimits(
         run_seconds=run.policy.limits.run_seconds,
@@ -156,7 +166,7 @@ def _known_hosts(run: Prepared, address: Address) -> Path | None:
 
 
 def _passwd(run: Prepared) -> Path:
-    """A file that names the controller's user: ssh works for nobody else, and the image cannot know it."""
+    """A file that names the controller's user: ssh and ssh-keygen work for nobody else; the image cannot know it."""
     file = run.record.folder / "passwd"
     lines = ["root:x:0:0::/:/bin/false", "keeper:x:900:900::/:/bin/false", "relay:x:901:901::/:/bin/false"]
     if os.geteuid() not in (0, 900, 901):

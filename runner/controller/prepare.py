@@ -22,6 +22,7 @@ from runner.controller.network import deliver_ca, network, roles_of
 from runner.controller.push import PushDoor
 from runner.controller.records import RunRecord
 from runner.controller.set_up import make_clone, set_up
+from runner.controller.signing import signer_of
 from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch
 from runner.controller.tree_view import SandboxTree
@@ -107,6 +108,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     address = run.address
     if address is None:
         raise AssertionError("a run with a workspace has an address")
+    signer = signer_of(run)
     run.watch.start("gate")
     run.progress("starting the gate")
     pushes = binding_for(policy.bindings, address) is not None
@@ -141,6 +143,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         run.remaining,
         lambda undone: run.audit.append("command.reverted", undone.facts()),
         lambda name: gate.run(["cat-file", "-e", f"{name}^{{commit}}"], repository=fetched.mirror).exit == 0,
+        None if signer is None else signer.sign,
     )
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
 

@@ -133,9 +133,15 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
 
 def _hide_credentials(audit: AuditLog, host: Host, request: RunRequest) -> None:
     """A token in the host's environment stands in no line, should a caller have got hold of it and use it in a call."""
-    for binding in request.policy.policy.bindings:
-        if binding.credential is not None and binding.credential.env is not None:
-            audit.hide(host.secrets.get(binding.credential.env, ""))
+    policy = request.policy.policy
+    named = [binding.credential for binding in policy.bindings]
+    if policy.commit.sign is not None:
+        named.append(policy.commit.sign.ssh)
+    for credential in named:
+        if credential is not None and credential.env is not None:
+            # Line by line, since a key may come out in parts.
+            for line in host.secrets.get(credential.env, "").splitlines():
+                audit.hide(line)
 
 
 def _begin(prepared: Prepared, run: Run) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from runner.controller import commands, faults
 from runner.controller.baseline import Baseline
-from runner.controller.commit import commit
+from runner.controller.commit import Sign, commit
 from runner.controller.guest_git import GuestGit
 from runner.controller.revert import Undone
 from runner.engine.contract import FileContent, FileFault, FileRefused, Resolved, Sandbox, SearchRequest
@@ -46,7 +46,7 @@ class Guards:
     """What the workspace is guarded by, and what it tells: `on_decision` is called for allow and deny alike.
 
     `remaining` are the seconds that the run has left. `on_revert` hears of what was taken back from a command.
-    `known_commit` says whether the host itself has a commit, from the remote.
+    `known_commit` says whether the host itself has a commit, from the remote. `sign` signs commits; None: nobody does.
     """
 
     policy: Policy
@@ -57,6 +57,7 @@ class Guards:
     remaining: Callable[[], float]
     on_revert: Callable[[Undone], None] = lambda _undone: None
     known_commit: Callable[[str], bool] = lambda _commit: False
+    sign: Sign | None = None
 
 
 class GuardedWorkspace:
@@ -136,7 +137,7 @@ class GuardedWorkspace:
 
     def commit(self, message: str) -> CommitOutcome:
         """Commit everything that changed. Raises ToolError."""
-        return commit(self._git, message, self._judge, self._guards.known_commit)
+        return commit(self._git, message, self._judge, self._guards.known_commit, self._guards.sign)
 
     def push(self) -> PushedBranch:
         """The current branch goes through the gate. Raises ToolError."""

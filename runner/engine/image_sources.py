@@ -64,7 +64,7 @@ class ImageKind:
 WORKSPACE = ImageKind("workspace", "runner-workspace:dev", "debian", "runner-base:dev", has_tools=True)
 GATE = ImageKind("gate", "runner-gate:dev", "gate", "runner-gate-base:dev", has_tools=False)
 
-_GATE_FILES = ("gitconfig", "gate-git.sh")
+_GATE_FILES = ("gitconfig", "gate-git.sh", "gate-sign.sh")
 _SHARED_FILES = ("helper.py", "relay.py", "keeper.sh")
 """Files of `images/workspace` that the gate's image has as well: both kinds of container are driven in the same way."""
 

@@ -66,7 +66,7 @@ class CredentialSource:
         Raises:
             RepositoryUnavailable: code `credential_unavailable`; the message never holds what was read.
         """
-        return self._read_key() if address.scheme == "ssh" else self.read()
+        return self.read_key() if address.scheme == "ssh" else self.read()
 
     def read(self) -> Credential:
         """The token, read now.
@@ -82,12 +82,17 @@ class CredentialSource:
             )
         return Credential(user=self._user(DEFAULT_USER), token=token)
 
-    def _read_key(self) -> SshKey:
+    def read_key(self) -> SshKey:
+        """The private ssh key, read now.
+
+        Raises:
+            RepositoryUnavailable: code `credential_unavailable`; the message never holds what was read.
+        """
         text = self._raw(_MAX_KEY_BYTES).decode("ascii", "replace").replace("\r\n", "\n").strip("\n")
         if len(text) > _MAX_KEY_BYTES or not _KEY.fullmatch(text):
             raise _unavailable(
                 f"the credential {self.kind} does not hold a private ssh key",
-                "For an ssh address it must hold one, in OpenSSH's or PEM form and without a passphrase.",
+                "For an ssh address, and to sign, it must hold one, in OpenSSH's or PEM form and without a passphrase.",
             )
         return SshKey(user=self._user(DEFAULT_SSH_USER), text=text)
 

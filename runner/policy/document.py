@@ -30,6 +30,7 @@ __all__ = [
     "Policy",
     "Push",
     "Reach",
+    "Sign",
     "policy_schema",
     "schema_text",
 ]
@@ -39,6 +40,8 @@ BINS: tuple[Bin, ...] = ("git", "pnpm", "npm", "node", "mise")
 """The programs of the workspace image that a command may name."""
 
 _INLINE = frozenset({"token", "password", "pass", "secret", "value", "key", "username"})
+
+_OTHER_SIGNATURES = frozenset({"gpg", "openpgp", "pgp", "x509", "gpgsm"})
 
 _Listed = BeforeValidator(fields.as_tuple)
 
@@ -97,13 +100,6 @@ class Network(_Section):
     run: Reach = Reach()
 
 
-class Commit(_Section):
-    """The identity that commits carry."""
-
-    name: fields.OneLine = "runner"
-    email: fields.OneLine = "runner@localhost"
-
-
 class Push(_Section):
     """What the gate lets out. An empty list of branches lets nothing out."""
 
@@ -158,6 +154,33 @@ class Credential(_Section):
         if sum(source is not None for source in (self.file, self.env, self.command)) != 1:
             raise ValueError("has none or more than one source; expected exactly one of file, env and command")
         return self
+
+
+class Sign(_Section):
+    """What `workspace.git_commit` signs with: an ssh key without a passphrase, read by the gate for each signature."""
+
+    ssh: Credential
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_by_ssh(cls, value: object) -> object:
+        if isinstance(value, dict) and _OTHER_SIGNATURES.intersection(value):
+            raise ValueError("asks for a kind of signature that is not made here; expected ssh: {file: PATH}")
+        return value
+
+    @model_validator(mode="after")
+    def _a_key_has_no_user(self) -> Self:
+        if self.ssh.user is not None:
+            raise ValueError("has a user, which no signature carries; a commit carries commit.name and commit.email")
+        return self
+
+
+class Commit(_Section):
+    """The identity that commits carry, and whether they are signed."""
+
+    name: fields.OneLine = "runner"
+    email: fields.OneLine = "runner@localhost"
+    sign: Sign | None = None
 
 
 class Binding(_Section):
