@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from examples.session import DemoFailed, runner_json
-from runner.audit.log import verify_chain
+from runner.audit.chain import verify_chain
 
 __all__ = ["check_records", "leftovers", "report_of"]
 

@@ -41,6 +41,7 @@ def compose(settings: Settings) -> Iterator[Host]:
             unix=time.time,
             npm_registry_address=settings.npm_registry_address,
             cache_mib=bound_of(settings.cache_mib),
+            audit_key=settings.audit_key,
         )
     finally:
         engine.close()

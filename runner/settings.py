@@ -33,6 +33,7 @@ class Settings:
     npm_registry_address: str | None = None  # where that registry is, when no look-up of its name may decide it
     cache_mib: str | None = None  # bound of the kept package caches, as it was written
     accept_engine: frozenset[str] = frozenset()  # flaws of the engine that runs are started in spite of
+    audit_key: Path | None = None  # what seals runs, instead of the state folder's own key
     docker: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # for `credential: {env: NAME}` only
 
@@ -54,6 +55,7 @@ class Settings:
             npm_registry_address=env.get("RUNNER_NPM_REGISTRY_ADDRESS") or None,
             cache_mib=env.get("RUNNER_CACHE_MIB") or None,
             accept_engine=frozenset(env.get("RUNNER_ACCEPT_ENGINE", "").replace(",", " ").split()),
+            audit_key=Path(env["RUNNER_AUDIT_KEY"]) if env.get("RUNNER_AUDIT_KEY") else None,
             docker={key: env[key] for key in _DOCKER_KEYS if env.get(key)},
             secrets=dict(env),
         )

@@ -2,27 +2,27 @@
 
 A line is written and flushed before the effect that it announces: no audit, no action. A line's `hash` is the SHA-256
 over the line without that field, in canonical JSON (sorted keys, no blanks, ASCII), and `prev` is the hash of the line
-before, or 64 zeros for the first. `verify_chain` finds a changed, missing, reordered or inserted line; a cut at the end
-is found against the line count and last hash that the run's report keeps.
+before, or 64 zeros for the first. `runner.audit.chain` finds a changed, missing, reordered or inserted line; a cut at
+the end, and a log that was written anew, are found against the run's receipt.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from runner.audit.canonical import canonical, digest
+from runner.audit.chain import FIRST_PREV
 from runner.model.errors import RunnerError
 
-__all__ = ["AUDIT_VERSION", "AuditLog", "AuditUnwritable", "argument_digest", "verify_chain"]
+__all__ = ["AUDIT_VERSION", "AuditLog", "AuditUnwritable", "argument_digest"]
 
 AUDIT_VERSION = 1
-FIRST_PREV = "0" * 64
 
 MIN_SECRET_CHARACTERS = 8
 """Shorter texts stand in ordinary words too, and replacing those would make lines unreadable and secrets no safer."""
@@ -34,14 +34,9 @@ class AuditUnwritable(RunnerError):
     code = "audit_unwritable"
 
 
-def canonical(value: Any) -> bytes:
-    """The one byte form of a JSON value that hashes are taken over."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
-
-
 def argument_digest(arguments: Any) -> str:
     """SHA-256 of a call's arguments, so that the log can name a call without holding its content."""
-    return hashlib.sha256(canonical(arguments)).hexdigest()
+    return digest(arguments)
 
 
 class AuditLog:
@@ -53,6 +48,8 @@ class AuditLog:
         self._now = now
         self._seq = 0
         self._prev = FIRST_PREV
+        self._bytes = 0
+        self._pending: tuple[int, str] | None = None  # size and hash that the log has once the line at hand is in it
         self._hidden: tuple[str, ...] = ()
         self._lock = threading.Lock()  # the egress proxy tells its connections from a thread of its own
         try:
@@ -75,6 +72,11 @@ class AuditLog:
         """The hash of the last line, which pins the whole log."""
         return self._prev
 
+    @property
+    def closed(self) -> bool:
+        """Whether the log takes no more lines."""
+        return self._file.closed
+
     def hide(self, secret: str) -> None:
         """From the next line on, `***` stands wherever the secret would, as it is or quoted for an address.
 
@@ -93,6 +95,7 @@ class AuditLog:
             self._append(event, data)
 
     def _append(self, event: str, data: Mapping[str, Any]) -> None:
+        self._settle()
         line: dict[str, Any] = {
             "v": AUDIT_VERSION,
             "seq": self._seq + 1,
@@ -102,16 +105,36 @@ class AuditLog:
             "data": self._scrubbed(dict(data)) if self._hidden else dict(data),
             "prev": self._prev,
         }
-        digest = hashlib.sha256(canonical(line)).hexdigest()
-        whole = canonical({**line, "hash": digest}) + b"\n"
+        made = digest(line)
+        whole = canonical({**line, "hash": made}) + b"\n"
+        self._pending = (self._bytes + len(whole), made)
         try:
-            written = self._file.write(whole)
+            self._file.write(whole)
         except (OSError, ValueError) as error:
+            self._settle()
             raise AuditUnwritable(f"the audit log cannot be written: {error}", hint="Free space there.") from error
-        if written != len(whole):
-            raise AuditUnwritable("the audit log cannot be written: the disk is full", hint="Free space there.")
-        self._seq += 1
-        self._prev = digest
+        if not self._settle():
+            why = "the disk is full, or somebody else writes to it"
+            raise AuditUnwritable(f"the audit log cannot be written: {why}", hint="Free space there.")
+
+    def _settle(self) -> bool:
+        """Whether the line at hand got into the file whole; if not, nothing of it is there.
+
+        Asked of the file, since a Ctrl-C may come between the write and our taking note of it, and a full disk takes
+        part of a line: in either case the next line has to follow what is really there.
+        """
+        if self._pending is None:
+            return True
+        size, made = self._pending
+        with suppress(OSError, ValueError):
+            there = os.fstat(self._file.fileno()).st_size
+            if there == size:
+                self._seq, self._prev, self._bytes, self._pending = self._seq + 1, made, size, None
+                return True
+            if there > self._bytes:
+                os.ftruncate(self._file.fileno(), self._bytes)
+        self._pending = None
+        return False
 
     def _scrubbed(self, value: Any) -> Any:
         """The value with every hidden text replaced, keys included."""
@@ -126,29 +149,9 @@ class AuditLog:
         return value
 
     def close(self) -> None:
-        """The file is closed; a later append raises AuditUnwritable."""
+        """The file is closed, and on the disk; a later append raises AuditUnwritable."""
+        with self._lock, suppress(OSError, ValueError):
+            self._settle()
+            # A receipt that outlives a power cut must not accuse a log that lost its end in it.
+            os.fsync(self._file.fileno())
         self._file.close()
-
-
-def verify_chain(lines: Iterable[bytes]) -> int:
-    """The number of lines of an unbroken chain.
-
-    Raises:
-        ValueError: naming the first line that breaks it.
-    """
-    prev, count = FIRST_PREV, 0
-    for count, raw in enumerate(lines, start=1):
-        try:
-            line = json.loads(raw)
-            # Bytes, not meaning: a key that stands twice, or a blank, would show a reader another line than is hashed.
-            whole = raw.rstrip(b"\n") == canonical(line)
-            digest = line.pop("hash")
-            chained = line["prev"] == prev and line["seq"] == count
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"line {count} is not an audit line") from error
-        if not chained:
-            raise ValueError(f"line {count} does not follow the line before it")
-        if not whole or hashlib.sha256(canonical(line)).hexdigest() != digest:
-            raise ValueError(f"line {count} was changed after it was written")
-        prev = digest
-    return count

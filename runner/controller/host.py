@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from runner.audit.keys import SigningKey, named_key, own_key
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine
 
@@ -25,7 +26,7 @@ class Host:
     """The engine, the state folder, the clocks, and the operator's settings that runs need.
 
     `monotonic` measures durations and deadlines, in seconds; `unix` stamps records. `secrets` is only looked into for a
-    credential that a policy names.
+    credential that a policy names. `audit_key` None means the state folder's own.
     """
 
     engine: Engine
@@ -41,3 +42,12 @@ class Host:
     unix: Callable[[], float]
     npm_registry_address: str | None = None
     cache_mib: int = 0
+    audit_key: Path | None = None
+
+    def signing_key(self) -> SigningKey:
+        """What seals this controller's runs: the file that the operator names, else the state folder's own.
+
+        Raises:
+            AuditKeyUnusable: it cannot be used.
+        """
+        return own_key(self.state.path) if self.audit_key is None else named_key(self.audit_key)

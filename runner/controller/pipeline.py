@@ -38,6 +38,9 @@ Act = Callable[[str, object], Any]
 _WROTE = frozenset({"workspace.write_file", "workspace.edit", "workspace.delete_file", "workspace.git_commit"})
 """The calls after which ground counts as fresh again; commands don't, by the policy's definition."""
 
+_EXIT_FIELD = {"workspace.run_command": "code", "git": "exit"}
+"""Where the results of the tools that start programs say how it ended."""
+
 
 class Pipeline:
     """Calls of one run, one at a time."""
@@ -121,7 +124,7 @@ class Pipeline:
             self._budget = budget.apply(self._budget, budget.Denied())
         milliseconds = round((self._clock() - started) * 1000, 3)
         facts = {"seq": self._seq, "tool": name[:100], "ok": code is None, "code": code, "ms": milliseconds}
-        self._audit.append("call.finished", facts)
+        self._audit.append("call.finished", {**facts, "exit": _exit_of(name, answer)})
         if self._budget.ended(self._limits) and self.ended is None:
             self.ended = RunLimitReached(
                 f"{self._budget.denials} calls were refused, which is what budget.denials allows",
@@ -153,6 +156,13 @@ class Pipeline:
         elif tool.effect is Effect.WRITE and tool.name in _WROTE:
             self._budget = budget.apply(self._budget, budget.Wrote())
         return result
+
+
+def _exit_of(name: str, answer: CallAnswer) -> int | None:
+    """How the program of a call ended; None for a call that started none, or one that was killed."""
+    field = _EXIT_FIELD.get(name)
+    code = answer["result"].get(field) if field is not None and answer["ok"] else None
+    return code if isinstance(code, int) else None
 
 
 def _look_up(name: str) -> Tool:

@@ -164,7 +164,8 @@ class PushDoor:
     def _leave(self, quarantine: Quarantine, branch: str, credential: CredentialSource | None) -> bool:
         self._run.audit.append("push.leaving", {"branch": branch, "commit": quarantine.commit})
         outcome = push(self._gate, quarantine, self._fetched, branch, credential=credential)
-        self._run.audit.append("push.done", {"branch": branch, "status": str(outcome.status)})
+        told = {"branch": branch, "commit": quarantine.commit, "status": str(outcome.status)}
+        self._run.audit.append("push.done", told)
         left = {"branch": branch, "commit": quarantine.commit, "remote": self._address.url}
         self._run.pushes.append({**left, "status": str(outcome.status)})
         if outcome.status is PushStatus.REFUSED:

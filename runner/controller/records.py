@@ -39,6 +39,15 @@ class RunRecord:
         draft.write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n", encoding="ascii")
         draft.replace(target)
 
+    def keep(self, name: str, data: bytes) -> None:
+        """The file `name` of this run has exactly `data`, on the disk, replaced as a whole."""
+        draft = self.folder / f".{name}.new"
+        with draft.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(self.folder / name)
+
     def release(self) -> None:
         """The run counts as ended from here on."""
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ applied or shown by us.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import shutil
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
+from runner.audit.seal import RECEIPT
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.spec import RunRequest
 from runner.gate.address import Address
@@ -22,13 +24,20 @@ if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
     from runner.controller.run import Run
 
-__all__ = ["OUTPUTS", "intent", "intent_facts", "write", "write_changes"]
+__all__ = ["OUTPUTS", "hand_over", "intent", "intent_facts", "write", "write_changes"]
 
 REPORT_VERSION = 1
-OUTPUTS = ("report.json", "audit.jsonl", "changes.patch")
+OUTPUTS = ("report.json", "audit.jsonl", RECEIPT, "changes.patch")
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
 _PATCH_SECONDS = 30.0
+_NO_CHANGES = {
+    "files": [],
+    "file_count": 0,
+    "paths_sha256": hashlib.sha256(b"").hexdigest(),
+    "patch_bytes": 0,
+    "truncated": False,
+}
 
 
 def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]:
@@ -81,7 +90,7 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
     patch = _PatchFile(folder / "changes.patch")
     try:
         if tree is None:
-            return {"files": [], "patch_bytes": 0, "truncated": False, "failed": True}
+            return {**_NO_CHANGES, "failed": True}
         base = prepared.baseline.base_commit
         diff = ("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", base, tree)
         made = git.run(*diff, "--binary", "--full-index", sink=patch)
@@ -92,6 +101,7 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
     return {
         "files": files[:_MAX_LISTED_FILES],
         "file_count": len(files),
+        "paths_sha256": hashlib.sha256(names).hexdigest(),  # of `git diff --name-only -z`
         "patch_bytes": patch.size,
         "truncated": patch.truncated or made.truncated,
         "failed": made.exit != 0,
@@ -108,24 +118,28 @@ def _present_tree(git: GuestGit) -> str | None:
 
 
 def write(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
-    """The report is in the run's folder, and everything is in `--out` when that was asked for.
+    """The report is in the run's folder."""
+    prepared.record.note("report.json", _report(prepared, run, teardown))
+
+
+def hand_over(prepared: Prepared) -> None:
+    """Everything is in `--out`, when that was asked for.
 
     Raises:
-        UsageError: when `--out` cannot be written; the record in the state folder is complete all the same.
+        UsageError: when it cannot be written; the record in the state folder is complete all the same.
     """
-    record, out = prepared.record, prepared.request.out
-    record.note("report.json", _report(prepared, run, teardown))
+    folder, out = prepared.record.folder, prepared.request.out
     if out is None:
         return
     try:
         for name in OUTPUTS:
             # What an earlier run left in a folder that is used again must not pass for this run's.
             (out / name).unlink(missing_ok=True)
-            if (record.folder / name).exists():
-                shutil.copyfile(record.folder / name, out / name)
+            if (folder / name).exists():
+                shutil.copyfile(folder / name, out / name)
     except OSError as error:
         raise UsageError(
-            f"--out {out} cannot be written: {error.strerror}", hint=f"The report is in {record.folder}."
+            f"--out {out} cannot be written: {error.strerror}", hint=f"The record is in {folder}."
         ) from error
 
 

@@ -7,17 +7,19 @@
 5. The clone is made inside; set-up runs under the set-up network; the network is cut, and the cut is proved.
 6. The baseline is taken: what is there now is what "when the run started" means.
 7. Calls, in order.
-8. changes.patch, teardown (verified), report.json: also after an error, a limit or an interrupt.
+8. changes.patch, teardown (verified), report.json, receipt.json: also after an error, a limit or an interrupt
+   (`closing`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 from runner.audit.log import AuditLog
 from runner.controller import report
+from runner.controller.closing import finish
 from runner.controller.host import Host
 from runner.controller.pipeline import CallAnswer, Pipeline
 from runner.controller.prepare import CLEAN_UP_SECONDS, Prepared, address_of, prepare
@@ -29,7 +31,6 @@ from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, T
 __all__ = ["Progress", "Run", "open_run"]
 
 Progress = Callable[[str], None]
-_TEAR_DOWN_ATTEMPTS = 5
 
 
 class Run:
@@ -111,6 +112,7 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
     """
     # Before anything is written down: an address with a secret in it is refused, and must not be kept either.
     address = address_of(request) if request.needs_workspace else None
+    key = host.signing_key()  # a run that could not be sealed is not started
     record = host.state.begin()
     try:
         seconds = request.policy.policy.limits.run_seconds
@@ -123,10 +125,10 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
         run = Run(prepared)
         try:
             with _outcome(run):
-                _begin(prepared, run)
+                _begin(prepared, run, key.public.key_id)
                 yield run
         finally:
-            _finish(prepared, run)
+            finish(prepared, run, key)
     finally:
         record.release()
 
@@ -144,9 +146,10 @@ def _hide_credentials(audit: AuditLog, host: Host, request: RunRequest) -> None:
                 audit.hide(line)
 
 
-def _begin(prepared: Prepared, run: Run) -> None:
+def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
     host, request = prepared.host, prepared.request
-    prepared.audit.append("run.started", report.intent_facts(request, prepared.address))
+    whose = {"controller": host.state.controller_id, "key": key_id}
+    prepared.audit.append("run.started", {**report.intent_facts(request, prepared.address), **whose})
     if not request.needs_workspace:
         return
     swept = sweep(host.engine, host.state, host.unix())
@@ -174,61 +177,3 @@ def _outcome(run: Run) -> Iterator[None]:
     except KeyboardInterrupt:
         run.interrupted = True
         raise
-
-
-def _finish(prepared: Prepared, run: Run) -> None:
-    """Patch, teardown, report: each is tried whatever became of the one before it."""
-    watch, audit = prepared.watch, prepared.audit
-    if run.pipeline is not None and not isinstance(run.ended, SandboxLost):
-        watch.start("changes")
-        # What the run did is not lost with it: also after a limit or Ctrl-C, when a fresh helper has to be asked.
-        with suppress(RunnerError, ToolError, KeyboardInterrupt):
-            if run.interrupted:
-                prepared.sandbox.reconnect()
-            run.facts["changes"] = report.write_changes(prepared, prepared.record.folder)
-    watch.start("teardown")
-    teardown = _tear_down(prepared)
-    watch.stop()
-    if not teardown["verified"] and run.failure is None:
-        run.failure = RunnerError(f"teardown could not be verified: {teardown['leftovers']}", hint="Run `runner gc`.")
-    with suppress(RunnerError):
-        audit.append("run.ended", {"status": run.status, "exit_code": int(run.exit_code), "teardown": teardown})
-    audit.close()
-    report.write(prepared, run, teardown)
-    prepared.progress(_closing_line(prepared, run))
-
-
-def _closing_line(prepared: Prepared, run: Run) -> str:
-    counts = run.pipeline.counts if run.pipeline is not None else {"calls": 0, "refused": 0}
-    said = [f"{run.status}: calls {counts['calls']}, refused {counts['refused']}, pushes {len(prepared.pushes)}"]
-    changes = run.facts.get("changes")
-    if changes is not None:
-        said.append(f"files changed {changes.get('file_count', 0)}")
-    return f"{', '.join(said)}; report in {prepared.request.out or prepared.record.folder}"
-
-
-def _tear_down(prepared: Prepared) -> dict[str, Any]:
-    """Everything of the run is gone, or named. A second Ctrl-C starts the tear-down again instead of ending it."""
-    leftovers: list[str] = []
-    if not prepared.request.needs_workspace:
-        return {"verified": True, "leftovers": leftovers}
-    for _attempt in range(_TEAR_DOWN_ATTEMPTS):
-        try:
-            with suppress(RunnerError):
-                prepared.close()
-            leftovers = _remove_by_label(prepared.host, prepared.record.run_id)
-            break
-        except KeyboardInterrupt:
-            prepared.progress("still tearing down; this takes a moment")
-            leftovers = ["unknown: tear-down was interrupted again and again"]
-        except RunnerError as error:
-            leftovers = [error.message]
-    return {"verified": not leftovers, "leftovers": leftovers}
-
-
-def _remove_by_label(host: Host, run_id: str) -> list[str]:
-    """What carries the run's label is removed, so that nothing depends on our having noted it; the rest is named."""
-    for found in host.engine.objects():
-        if found.run_id == run_id:
-            host.engine.remove(found)
-    return [f"{found.kind} {found.name}" for found in host.engine.objects() if found.run_id == run_id]

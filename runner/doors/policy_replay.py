@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from runner.audit.log import verify_chain
+from runner.audit.chain import verify_chain
 from runner.doors import render
 from runner.doors.policy_calls import ground_of
 from runner.model.errors import UsageError

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.audit.log import verify_chain
+from runner.audit.chain import verify_chain
 from tests.support.cases import P0, Case, check, sh
 from tests.support.cases_commands import ARGV, COMMITS, HOOKS, LIMITS, PUSHES, SCRATCH
 from tests.support.cases_files import EDITS, FILES, READS, WRITES

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from runner.audit.log import FIRST_PREV, AuditLog, canonical
+from runner.audit.canonical import canonical
+from runner.audit.chain import FIRST_PREV
+from runner.audit.log import AuditLog
 from runner.doors import cli, local_tree
 from runner.doors.local_tree import LocalTree
 from runner.model.errors import RunnerError

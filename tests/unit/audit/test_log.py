@@ -15,7 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.audit.log import AUDIT_VERSION, AuditLog, AuditUnwritable, argument_digest, canonical, verify_chain
+from runner.audit.canonical import canonical
+from runner.audit.chain import verify_chain
+from runner.audit.log import AUDIT_VERSION, AuditLog, AuditUnwritable, argument_digest
 from runner.model.errors import ExitCode
 
 AT = "2026-01-01T00:00:00.000+00:00"
@@ -179,5 +181,36 @@ def test_a_line_that_does_not_fit_on_the_disk_is_refused_and_not_counted(tmp_pat
             made.append("run.started", {})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, resource_limit)
-    assert made.lines == 0
+    assert made.lines == 0 and made.path.read_bytes() == b""  # half a line would break the chain of the next
     made.close()
+
+
+class Interrupted(BaseException):
+    """Stands for the KeyboardInterrupt of a Ctrl-C."""
+
+
+@pytest.mark.parametrize("when", ["before the write", "after it"])
+def test_a_ctrl_c_around_the_write_leaves_a_log_that_goes_on_as_a_chain(tmp_path: Path, when: str) -> None:
+    class Interrupting:
+        def __init__(self, file: Any) -> None:
+            self.file = file
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.file, name)
+
+        def write(self, data: bytes) -> int:
+            if when == "after it":
+                self.file.write(data)
+            raise Interrupted
+
+    made = log(tmp_path)
+    made.append("run.started", {})
+    file, made._file = made._file, Interrupting(made._file)  # type: ignore[assignment]
+    with pytest.raises(Interrupted):
+        made.append("call.started", {})
+    made._file = file
+    made.append("run.ended", {})
+    made.close()
+    lines = made.path.read_bytes().splitlines(keepends=True)
+    assert verify_chain(lines) == made.lines == (3 if when == "after it" else 2)
+    assert json.loads(lines[-1])["hash"] == made.last_hash

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.audit.log import verify_chain
+from runner.audit.chain import verify_chain
 from runner.model.errors import ErrorCode, RunLimitReached, ToolError
 from runner.tools.registry import TOOLS
 from runner.tools.workspace import FileBytes, ToolWorkspace

@@ -10,7 +10,11 @@ from typing import Any
 
 import pytest
 
-from runner.audit.log import verify_chain
+from runner.audit.chain import verify_chain
+from runner.audit.keys import AuditKeyUnusable, PublicKey
+from runner.audit.log import AuditLog, AuditUnwritable
+from runner.audit.seal import file_digests
+from runner.audit.verify import Verdict, Word, verify_record
 from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.controller.run import Run, open_run
@@ -105,6 +109,20 @@ class Bench:
         (folder,) = (self.state.path / "runs").iterdir()
         assert not self.state.alive(folder.name)
         assert self.report()["teardown"] == {"verified": True, "leftovers": []}
+        assert self.verdict().word is Word.VERIFIED
+
+    def verdict(self) -> Verdict:
+        """What somebody says of `--out` who has the controller's public key and nothing else."""
+        with (self.out / "audit.jsonl").open("rb") as lines:
+            receipt = self.out / "receipt.json"
+            sealed = receipt.read_bytes() if receipt.exists() else None
+            key = PublicKey.in_file(self.state.path / "audit-key.pub")
+            return verify_record(lines, sealed, key, file_digests(self.out))
+
+    def statement(self) -> dict[str, Any]:
+        """What the receipt says."""
+        loaded: dict[str, Any] = json.loads((self.out / "receipt.json").read_text())["statement"]
+        return loaded
 
 
 @pytest.fixture
@@ -295,3 +313,98 @@ def test_a_token_of_the_hosts_environment_stands_in_no_line_of_the_log(bench: Be
         run.call("workspace.read_file", {"path": "tok-FAKE-1234"})
     assert len(bench.events()) > 4
     assert "tok-FAKE-1234" not in (bench.out / "audit.jsonl").read_text()
+
+
+def test_a_receipt_says_what_the_report_says(bench: Bench) -> None:
+    with bench.open() as run:
+        write(run)
+        write(run, "README.md")
+        run.call("workspace.run_command", {"argv": ["node", "--version"]})
+        run.completed()
+    said, report = bench.statement(), bench.report()
+    assert said["ending"]["status"] == "completed" and said["ending"]["teardown"] == report["teardown"]
+    assert said["chain"] == report["audit"] and said["controller"] == bench.state.controller_id
+    assert said["images"]["workspace"] == report["image"]["id"]
+    assert said["repository"] == report["repository"]
+    assert said["posture"]["workspace"]["all_active"] is True
+    outcomes = [(call["tool"], call["outcome"], call["exit"]) for call in said["calls"]["listed"]]
+    assert outcomes == [
+        ("workspace.write_file", "ok", None),
+        ("workspace.write_file", "workspace_write_not_allowed", None),
+        ("workspace.run_command", "ok", 0),
+    ]
+    assert said["decisions"]["denied"] == 1
+    assert said["changes"]["file_count"] == report["changes"]["file_count"] == 1
+    assert set(said["files"]) == {"report.json", "changes.patch"}
+
+
+def test_a_report_that_is_edited_afterwards_no_longer_verifies(bench: Bench) -> None:
+    with bench.open() as run:
+        run.completed()
+    file = bench.out / "report.json"
+    file.write_text(file.read_text().replace("completed", "completely"))
+    assert (bench.verdict().word, bench.verdict().problem) == (Word.BROKEN, "file-changed")
+
+
+def test_a_run_that_is_still_going_on_is_unsealed_up_to_its_last_line(bench: Bench) -> None:
+    with bench.open() as run:
+        write(run)
+        ((run_id, _),) = bench.state.runs()
+        lines = (bench.state.path / "runs" / run_id / "audit.jsonl").read_bytes().splitlines(keepends=True)
+        verdict = verify_record(lines, None, None, {})
+        assert (verdict.word, verdict.lines) == (Word.UNSEALED, len(lines))
+
+
+def test_a_key_that_others_can_read_starts_no_run(bench: Bench) -> None:
+    bench.host.signing_key()
+    (bench.state.path / "audit-key.pem").chmod(0o644)
+    with pytest.raises(AuditKeyUnusable), bench.open():
+        pass
+    assert list(bench.state.runs()) == [] and bench.engine.sandboxes == {}
+
+
+def test_a_log_that_another_process_writes_to_ends_the_run_and_is_not_sealed(bench: Bench) -> None:
+    with bench.open() as run:
+        ((run_id, _),) = bench.state.runs()
+        with (bench.state.path / "runs" / run_id / "audit.jsonl").open("ab") as file:
+            file.write(b"{}\n")
+        assert write(run) == "run_ended"
+        assert bench.engine.sandboxes["fake-1"].tree.node("src/n.txt") is None  # no audit, no action
+        run.completed()
+    assert isinstance(run.ended, AuditUnwritable) and run.exit_code is ExitCode.BUG
+    assert bench.report()["ended"]["code"] == "audit_unwritable"
+
+
+def test_a_log_that_was_changed_behind_the_controllers_back_is_not_sealed(bench: Bench) -> None:
+    with bench.open() as run:
+        ((run_id, _),) = bench.state.runs()
+        file = bench.state.path / "runs" / run_id / "audit.jsonl"
+        file.write_bytes(file.read_bytes().replace(b"p0.yml", b"p1.yml"))
+        run.completed()
+    assert run.exit_code is ExitCode.BUG and bench.report()["status"] == "failed"
+    assert not (bench.out / "receipt.json").exists()
+
+
+def test_a_receipt_that_cannot_be_written_fails_the_run(bench: Bench) -> None:
+    with bench.open() as run:
+        ((run_id, _),) = bench.state.runs()
+        (bench.state.path / "runs" / run_id / ".receipt.json.new").mkdir()
+        run.completed()
+    assert isinstance(run.ended, AuditUnwritable) and run.exit_code is ExitCode.BUG
+    assert bench.report()["ended"]["code"] == "audit_unwritable"
+
+
+def test_a_ctrl_c_while_the_record_is_written_does_not_cost_the_seal(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, presses = AuditLog.close, iter(range(2))
+
+    def close(log: AuditLog) -> None:
+        if next(presses, None) is not None:
+            raise KeyboardInterrupt
+        kept(log)
+
+    monkeypatch.setattr(AuditLog, "close", close)
+    with bench.open() as run:
+        run.completed()
+    assert bench.verdict().word is Word.VERIFIED

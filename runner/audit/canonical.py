@@ -1,0 +1,19 @@
+"""The one byte form of a JSON value that hashes and signatures are taken over."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+__all__ = ["canonical", "digest"]
+
+
+def canonical(value: Any) -> bytes:
+    """Sorted keys, no blanks, ASCII by escapes: equal values have equal bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the value's one byte form."""
+    return hashlib.sha256(canonical(value)).hexdigest()

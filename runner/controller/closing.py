@@ -1,0 +1,137 @@
+"""The end of a run, whatever it was: patch, teardown, the log's last line, report, receipt, and `--out`.
+
+Each step is tried whatever became of the one before it. A Ctrl-C meanwhile starts the step at hand again instead of
+ending it, so that what is left of a run is the whole record of it and nothing in the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from runner.audit.keys import PUBLIC_KEY, SigningKey
+from runner.audit.log import AuditUnwritable
+from runner.audit.seal import RECEIPT, seal
+from runner.controller import report
+from runner.controller.host import Host
+from runner.model.errors import RunnerError, SandboxLost, ToolError
+
+if TYPE_CHECKING:
+    from runner.controller.prepare import Prepared
+    from runner.controller.run import Run
+
+__all__ = ["finish"]
+
+_ATTEMPTS = 5
+"""Of a step that Ctrl-C interrupts. Who presses it more often means it."""
+
+
+def finish(prepared: Prepared, run: Run, key: SigningKey) -> None:
+    """Nothing of the run is left but its record, which is sealed.
+
+    Raises:
+        UsageError: when `--out` cannot be written; the record in the state folder is complete all the same.
+    """
+    watch = prepared.watch
+    if run.pipeline is not None and not isinstance(run.ended, SandboxLost):
+        watch.start("changes")
+        _keep_changes(prepared, run)
+    watch.start("teardown")
+    teardown = _tear_down(prepared)
+    watch.stop()
+    if not teardown["verified"] and run.failure is None:
+        run.failure = RunnerError(f"teardown could not be verified: {teardown['leftovers']}", hint="Run `runner gc`.")
+    _again(prepared, "closing the log", lambda: _close_log(prepared, run, teardown))
+    _again(prepared, "writing the record", lambda: _write_record(prepared, run, teardown, key))
+    prepared.progress(_closing_line(prepared, run))
+
+
+def _again(prepared: Prepared, what: str, step: Callable[[], None]) -> None:
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return step()
+        except KeyboardInterrupt:
+            if not left:
+                raise
+            prepared.progress(f"still {what}; this takes a moment")
+
+
+def _keep_changes(prepared: Prepared, run: Run) -> None:
+    """What the run did is not lost with it: also after a limit or Ctrl-C, when a fresh helper has to be asked."""
+    with suppress(RunnerError, ToolError, KeyboardInterrupt):
+        if run.interrupted:
+            prepared.sandbox.reconnect()
+        changes = report.write_changes(prepared, prepared.record.folder)
+        run.facts["changes"] = changes
+        prepared.audit.append("changes", {name: changes[name] for name in changes if name != "files"})
+
+
+def _close_log(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
+    """The last line is in the log, once. Without it the run has failed, as with any other line."""
+    audit = prepared.audit
+    code = None if run.ended is None else run.ended.code
+    ending = {"status": run.status, "exit_code": int(run.exit_code), "code": code, "teardown": teardown}
+    try:
+        if not audit.closed:
+            audit.append("run.ended", ending)
+    except AuditUnwritable as error:
+        run.failure = run.failure or error
+    audit.close()
+
+
+def _write_record(prepared: Prepared, run: Run, teardown: dict[str, Any], key: SigningKey) -> None:
+    """Report and receipt are in the run's folder, and in `--out`. A run that cannot be sealed has failed."""
+    record = prepared.record
+    report.write(prepared, run, teardown)
+    code = None if run.ended is None else run.ended.code
+    ending = {"status": run.status, "exit_code": int(run.exit_code), "code": code, "teardown": teardown}
+    try:
+        record.keep(PUBLIC_KEY, key.public.pem)
+        record.keep(RECEIPT, seal(prepared.audit, record.run_id, ending, key))
+    except (AuditUnwritable, OSError) as error:
+        run.failure = run.failure or _unsealed(error)
+        report.write(prepared, run, teardown)
+    report.hand_over(prepared)
+
+
+def _unsealed(error: AuditUnwritable | OSError) -> AuditUnwritable:
+    if isinstance(error, AuditUnwritable):
+        return error
+    return AuditUnwritable(f"the receipt cannot be written: {error.strerror}", hint="Free space in the state folder.")
+
+
+def _closing_line(prepared: Prepared, run: Run) -> str:
+    counts = run.pipeline.counts if run.pipeline is not None else {"calls": 0, "refused": 0}
+    said = [f"{run.status}: calls {counts['calls']}, refused {counts['refused']}, pushes {len(prepared.pushes)}"]
+    changes = run.facts.get("changes")
+    if changes is not None:
+        said.append(f"files changed {changes.get('file_count', 0)}")
+    return f"{', '.join(said)}; report in {prepared.request.out or prepared.record.folder}"
+
+
+def _tear_down(prepared: Prepared) -> dict[str, Any]:
+    """Everything of the run is gone, or named. A second Ctrl-C starts the tear-down again instead of ending it."""
+    leftovers: list[str] = []
+    if not prepared.request.needs_workspace:
+        return {"verified": True, "leftovers": leftovers}
+    for _attempt in range(_ATTEMPTS):
+        try:
+            with suppress(RunnerError):
+                prepared.close()
+            leftovers = _remove_by_label(prepared.host, prepared.record.run_id)
+            break
+        except KeyboardInterrupt:
+            prepared.progress("still tearing down; this takes a moment")
+            leftovers = ["unknown: tear-down was interrupted again and again"]
+        except RunnerError as error:
+            leftovers = [error.message]
+    return {"verified": not leftovers, "leftovers": leftovers}
+
+
+def _remove_by_label(host: Host, run_id: str) -> list[str]:
+    """What carries the run's label is removed, so that nothing depends on our having noted it; the rest is named."""
+    for found in host.engine.objects():
+        if found.run_id == run_id:
+            host.engine.remove(found)
+    return [f"{found.kind} {found.name}" for found in host.engine.objects() if found.run_id == run_id]
