@@ -101,6 +101,8 @@ class Connection:
         self._client_ended = True
         if self._phase is _Phase.TUNNEL:
             self._advance()
+        elif self._services.pinned is not None and self._phase in (_Phase.RESOLVE, _Phase.DIAL):
+            return  # all that it has to say is here already, and goes out once the way stands
         else:
             self.cut("egress.closed")
 
