@@ -73,6 +73,7 @@ class DockerEngine:
         self._accepted = accepted
         with engine_errors("connecting"):
             self._client = docker.from_env(environment=dict(environment), timeout=_API_TIMEOUT_SECONDS)
+        self._known: EngineInfo | None = None
 
     def info(self) -> EngineInfo:
         """What answers, and what it can do.
@@ -121,14 +122,7 @@ class DockerEngine:
                 known to let containers out.
             SandboxLost: when the helper inside does not come up.
         """
-        info = self.info()
-        require_sound_engine(info.components, self._accepted)
-        if spec.runtime not in info.runtimes:
-            raise EngineUnavailable(
-                f"the engine has no runtime {spec.runtime!r}",
-                hint=f"It has: {', '.join(info.runtimes)}.",
-                code="runtime_missing",
-            )
+        info = self._fit_for(spec.runtime)
         plan = container_plan(
             spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS, remapped="userns" in info.security
         )
@@ -154,6 +148,28 @@ class DockerEngine:
         except BaseException:
             self._remove_container(container_id)
             raise
+
+    def _fit_for(self, runtime: str) -> EngineInfo:
+        """What the engine is, asked for once: asking takes longer than all other checks of a start.
+
+        A runtime that was taken away since is refused by the engine itself, and what a container has is seen in its
+        posture.
+
+        Raises:
+            EngineUnavailable: it has no such runtime, or is of a version that lets containers out.
+        """
+        known = self._known
+        if known is None or runtime not in known.runtimes:
+            known = self.info()
+            require_sound_engine(known.components, self._accepted)
+        if runtime not in known.runtimes:
+            raise EngineUnavailable(
+                f"the engine has no runtime {runtime!r}",
+                hint=f"It has: {', '.join(known.runtimes)}.",
+                code="runtime_missing",
+            )
+        self._known = known
+        return known
 
     def objects(self) -> list[SandboxInfo]:
         """Every container, volume and network that carries our labels."""

@@ -137,6 +137,20 @@ def test_a_runtime_that_the_engine_lacks_is_refused_before_anything_is_made(
     assert not any(request.startswith("POST") for request in there.asked)
 
 
+def test_the_runtimes_are_asked_for_once_and_again_only_for_one_that_was_not_there(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    there.answer("POST /containers/create", FAILED)
+    for _ in range(2):
+        with pytest.raises(EngineUnavailable):
+            engine.start(SPEC)
+    assert there.asked.count("GET /info") == 1
+    there.answer("GET /info", (200, {"Runtimes": {"runsc": {}}}))
+    with pytest.raises(EngineUnavailable) as refused:
+        engine.start(replace(SPEC, runtime="runsc"))
+    assert refused.value.code != "runtime_missing" and there.asked.count("GET /info") == 2
+
+
 @pytest.mark.parametrize(
     ("request_failing", "answer", "error"),
     [
