@@ -131,7 +131,9 @@ def _tear_down(prepared: Prepared) -> dict[str, Any]:
 
 def _remove_by_label(host: Host, run_id: str) -> list[str]:
     """What carries the run's label is removed, so that nothing depends on our having noted it; the rest is named."""
-    for found in host.engine.objects():
-        if found.run_id == run_id:
-            host.engine.remove(found)
+    left = [found for found in host.engine.objects() if found.run_id == run_id]
+    for found in left:
+        host.engine.remove(found)
+    if not left:
+        return []  # seen after everything was removed: there is nothing to look at again
     return [f"{found.kind} {found.name}" for found in host.engine.objects() if found.run_id == run_id]

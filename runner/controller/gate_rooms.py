@@ -100,6 +100,7 @@ def judging_git(run: Prepared, transfer: Git, mirror: Path) -> Iterator[Git]:
         yield RoomGit(room, None, ca_file=None, known_hosts=None)
     finally:
         room.remove()
+        run.containers.remove(room)
 
 
 def signing_room(run: Prepared) -> Sandbox:
@@ -137,7 +138,7 @@ def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
     )
     run.audit.append("gate.start", {"role": role, "mounts": [mount.said for mount in mounts]})
     room = _started(run.host.engine, spec)
-    run.stack.callback(room.remove)
+    run.containers.append(room)
     cage = posture.Cage(user, mounts)
     checks = posture.prove(limits, spec.runtime, room.host_posture(), room.guest_posture(), cage)
     proof = {"role": role, "image": spec.image, "checks": [asdict(check) for check in checks]}

@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.audit.log import AuditLog
 from runner.controller import posture
+from runner.controller.aside import Removable, Starting, remove_all
 from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
@@ -29,7 +30,7 @@ from runner.controller.tree_view import SandboxTree
 from runner.controller.workspace import GuardedWorkspace, Guards
 from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address, CodeHost, resolve_address
-from runner.gate.fetch import Fetched, FetchLimits, fetch
+from runner.gate.fetch import Fetched, FetchLimits, fetch, require_local_folder
 from runner.gate.git import Git
 from runner.policy.basis import OnDecision
 from runner.policy.document import Policy
@@ -67,6 +68,7 @@ class Prepared:
         self.facts: dict[str, Any] = {}
         self.pushes: list[dict[str, Any]] = []
         self.stack = ExitStack()
+        self.containers: list[Removable] = []
         self.sandbox: Sandbox
         self.git: GuestGit
         self.baseline: Baseline
@@ -87,12 +89,15 @@ class Prepared:
         return self.request.policy.policy
 
     def close(self) -> None:
-        """Network and sandbox are gone, verified. Idempotent.
+        """Networks and containers are gone, verified. Idempotent.
 
         Raises:
             EngineUnavailable: when that cannot be proved.
         """
-        self.stack.close()
+        try:
+            self.stack.close()
+        finally:
+            remove_all(self.containers)
 
 
 def prepare(run: Prepared) -> GuardedWorkspace:
@@ -108,13 +113,15 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     address = run.address
     if address is None:
         raise AssertionError("a run with a workspace has an address")
+    require_local_folder(address)
     signer = signer_of(run)
     run.watch.start("gate")
+    starting = _begin_start(run, image)
     run.progress("starting the gate")
     pushes = binding_for(policy.bindings, address) is not None
     gate = transfer_git(run, address, _ca_file(run), pushes=pushes)
     fetched = _fetch(run, gate, address)
-    _start(run, image)
+    _finish_start(run, starting)
     base_environment = command_environment(policy.env)
     certificates: dict[str, str] = {}
     if policy.network.setup.allow or policy.network.run.allow:
@@ -198,10 +205,9 @@ def _fetch(run: Prepared, gate: Git, address: Address) -> Fetched:
     return fetched
 
 
-def _start(run: Prepared, image: ImageInfo) -> None:
-    """A started sandbox whose every control was seen active."""
+def _bounds(run: Prepared) -> SandboxLimits:
     limits = run.policy.limits
-    bounds = SandboxLimits(
+    return SandboxLimits(
         run_seconds=limits.run_seconds,
         memory_mib=limits.memory_mib,
         cpus=limits.cpus,
@@ -211,21 +217,36 @@ def _start(run: Prepared, image: ImageInfo) -> None:
         workspace_inodes=limits.workspace_inodes,
         file_mib=limits.file_mib,
     )
+
+
+def _begin_start(run: Prepared, image: ImageInfo) -> Starting:
+    """The workspace's container is on its way while the gate starts and fetches; whatever happens, it will be removed.
+
+    Nothing of the repository is in it, and nothing is asked of it before its posture is proved.
+    """
     spec = SandboxSpec(
         run_id=run.record.run_id,
         controller_id=run.host.state.controller_id,
         image=image.id,  # the id that was looked at, so that a tag moved meanwhile changes nothing
-        limits=bounds,
+        limits=_bounds(run),
         deadline_unix=run.deadline_unix,
         runtime=run.policy.runtime,
     )
-    run.watch.start("start")
     run.progress("starting a fresh workspace")
     run.audit.append("workspace.start", {"image": image.id, "deadline_unix": spec.deadline_unix})
-    run.sandbox = run.host.engine.start(spec)
-    run.stack.callback(run.sandbox.remove)
+    starting = Starting(run.host.engine, spec)
+    run.containers.append(starting)  # before it begins: an interrupt may come at any moment
+    starting.begin()
+    return starting
+
+
+def _finish_start(run: Prepared, starting: Starting) -> None:
+    """The sandbox has started, and its every control was seen active."""
+    run.watch.start("start")
+    run.sandbox = starting.sandbox()
     run.watch.start("posture")
-    checks = posture.prove(bounds, spec.runtime, run.sandbox.host_posture(), run.sandbox.guest_posture())
+    seen = (run.sandbox.host_posture(), run.sandbox.guest_posture())
+    checks = posture.prove(_bounds(run), run.policy.runtime, *seen)
     run.facts["posture"] = [asdict(check) for check in checks]
     run.audit.append("posture", {"checks": run.facts["posture"]})
     posture.require(checks)

@@ -2,8 +2,9 @@
 
 1. The intent is on disk (`run.json`, locked) before anything exists that would have to be cleaned up.
 2. What earlier crashes left is swept; engine and image are asked for.
-3. The gate fetches the repository; remote, default branch and base commit are recorded here, on the host.
-4. A fresh container starts, and its posture is proved: a control that cannot be seen active ends the run (exit 6).
+3. A fresh container begins to start. Meanwhile the gate fetches the repository; remote, default branch and base commit
+   are recorded here, on the host.
+4. The container is up, and its posture is proved: a control that cannot be seen active ends the run (exit 6).
 5. The clone is made inside; set-up runs under the set-up network; the network is cut, and the cut is proved.
 6. The baseline is taken: what is there now is what "when the run started" means.
 7. Calls, in order.

@@ -21,7 +21,7 @@ from runner.gate.mirror import FetchLimits, Progress, RemoteListing, list_remote
 from runner.gate.refs import HEADS, FoundRef, find_ref
 from runner.model.errors import RepositoryUnavailable
 
-__all__ = ["FetchLimits", "Fetched", "fetch", "mirror_broken"]
+__all__ = ["FetchLimits", "Fetched", "fetch", "mirror_broken", "require_local_folder"]
 
 _DEFAULT_LIMITS = FetchLimits()
 
@@ -68,7 +68,7 @@ def fetch(
     Raises:
         RepositoryUnavailable: with one line, a mend and a code of its own for each cause. Nothing half-made is left.
     """
-    _require_local_folder(address)
+    require_local_folder(address)
     secret = credential.read_for(address) if credential is not None and address.path is None else None
     mirror = mirror_folder(mirrors, address) / "repo.git"
     try:
@@ -112,8 +112,12 @@ def _starting_point(
     )
 
 
-def _require_local_folder(address: Address) -> None:
-    """A missing folder is said in our words; git would also try the name with `.git` added, which nobody asked for."""
+def require_local_folder(address: Address) -> None:
+    """A missing folder is said in our words; git would also try the name with `.git` added, which nobody asked for.
+
+    Raises:
+        RepositoryUnavailable: the address is local, and there is no folder that may be read.
+    """
     if address.path is None:
         return
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +21,7 @@ from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.controller.run import Run, open_run
 from runner.controller.spec import RunRequest
-from runner.engine.contract import SandboxInfo
+from runner.engine.contract import SandboxInfo, SandboxSpec
 from runner.engine.fake import GOOD_GUEST, FakeCall, FakeEngine, FakeOutcome, FakeSandbox
 from runner.model.errors import (
     EngineUnavailable,
@@ -235,6 +237,41 @@ def test_what_is_missing_before_the_start_starts_nothing(bench: Bench, missing: 
     assert bench.engine.sandboxes == {}
     bench.proved_gone()
     assert bench.report()["exit_code"] == error.exit_code
+
+
+def test_a_fetch_that_is_refused_while_the_workspace_starts_is_what_the_run_ends_with(bench: Bench) -> None:
+    bench.repository = bare_repository(bench.out.parent / "empty.git", [])
+    with pytest.raises(RepositoryUnavailable) as refused, bench.open():
+        pass
+    assert refused.value.code == "repository_empty"
+    bench.proved_gone()
+    assert len(bench.engine.sandboxes) == 1
+    assert all(box.spawned == [] for box in bench.engine.sandboxes.values())
+
+
+def test_an_interrupt_while_the_workspace_starts_leaves_nothing(tmp_path: Path) -> None:
+    class Interrupted(FakeEngine):
+        def start(self, spec: SandboxSpec) -> FakeSandbox:
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            return super().start(spec)
+
+    bench = Bench(tmp_path, Interrupted())
+    with pytest.raises(KeyboardInterrupt), bench.open():
+        pass
+    bench.proved_gone()
+    assert bench.report()["status"] == "interrupted"
+
+
+def test_a_workspace_that_cannot_be_started_ends_the_run_with_the_engines_reason(tmp_path: Path) -> None:
+    class Refusing(FakeEngine):
+        def start(self, spec: SandboxSpec) -> FakeSandbox:
+            raise EngineUnavailable("it has no room", code="no_room")
+
+    bench = Bench(tmp_path, Refusing())
+    with pytest.raises(EngineUnavailable) as refused, bench.open():
+        pass
+    assert refused.value.code == "no_room"
+    bench.proved_gone()
 
 
 def test_a_clone_that_cannot_be_made_ends_the_run_with_its_reason(bench: Bench) -> None:
