@@ -63,7 +63,11 @@ class Summary:
             taker(line["data"])
 
     def as_json(self) -> dict[str, Any]:
-        """Everything so far."""
+        """Everything so far. Its texts are whole Unicode, so that every JSON parser can read a receipt."""
+        told: dict[str, Any] = _readable(self._told())
+        return told
+
+    def _told(self) -> dict[str, Any]:
         return {
             "started": self._at[0] if self._at else None,
             "ended": self._at[-1] if self._at else None,
@@ -118,6 +122,15 @@ class Summary:
 
     def _take_end(self, data: Data) -> None:
         self.ended = dict(data)
+
+
+def _readable(value: Any) -> Any:
+    """The value with lone surrogates, which a tool's name or a path may hold, as escapes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, Mapping):
+        return {_readable(key): _readable(inner) for key, inner in value.items()}
+    return [_readable(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 def _proof(checks: list[Data]) -> dict[str, Any]:

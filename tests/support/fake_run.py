@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from runner.audit.forms import check_line
 from runner.audit.log import AuditLog
 from runner.controller.baseline import MAX_ENTRIES, Baseline
 from runner.controller.environment import command_environment
@@ -129,8 +130,11 @@ class FakeRun:
         return self.raw(tool if tool == "git" else f"workspace.{tool}", arguments)
 
     def events(self) -> list[dict[str, Any]]:
-        """The audit log so far."""
-        return [json.loads(line) for line in self.audit_file.read_bytes().splitlines()]
+        """The audit log so far; each line has its published form."""
+        lines = [json.loads(line) for line in self.audit_file.read_bytes().splitlines()]
+        for line in lines:
+            check_line(line)
+        return lines
 
     def snapshot(self) -> dict[str, tuple[str, bytes, int]]:
         """What is in the tree: kind, content and stamp of each path, so that even a rewrite of the same bytes shows."""

@@ -37,7 +37,15 @@ EVENTS: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("call.started", {"seq": 1, "tool": "git", "arguments_sha256": "b" * 64, "arguments": {"args": ["status"]}}),
     (
         "decision",
-        {"seq": 1, "allowed": True, "rule": "git.allow", "code": None, "basis": 1, "subject": {}, "facts": {}},
+        {
+            "seq": 1,
+            "allowed": True,
+            "rule": "git.allow",
+            "code": None,
+            "basis": 1,
+            "subject": {"kind": "argv", "tool": "git", "argv": ["git", "status"]},
+            "facts": {},
+        },
     ),
     ("call.finished", {"seq": 1, "tool": "git", "ok": True, "code": None, "ms": 1.5, "exit": 0}),
     ("run.ended", ENDED),

@@ -13,8 +13,10 @@ from typing import Any
 import pytest
 
 from runner.audit.chain import verify_chain
+from runner.audit.forms import check_line
 from runner.audit.keys import AuditKeyUnusable, PublicKey
 from runner.audit.log import AuditLog, AuditUnwritable
+from runner.audit.record_forms import ReceiptFile, ReportFile
 from runner.audit.seal import file_digests
 from runner.audit.verify import Verdict, Word, verify_record
 from runner.controller.host import GateMode, Host
@@ -102,7 +104,10 @@ class Bench:
     def events(self) -> list[dict[str, Any]]:
         lines = (self.out / "audit.jsonl").read_bytes().splitlines(keepends=True)
         assert verify_chain(lines) == self.report()["audit"]["lines"]
-        return [json.loads(line) for line in lines]
+        events = [json.loads(line) for line in lines]
+        for event in events:
+            check_line(event)
+        return events
 
     def proved_gone(self) -> None:
         """Nothing is left in the engine, the record is released, and the report says so."""
@@ -112,6 +117,9 @@ class Bench:
         assert not self.state.alive(folder.name)
         assert self.report()["teardown"] == {"verified": True, "leftovers": []}
         assert self.verdict().word is Word.VERIFIED
+        ReportFile.model_validate(self.report())
+        ReceiptFile.model_validate_json((self.out / "receipt.json").read_bytes())
+        self.events()
 
     def verdict(self) -> Verdict:
         """What somebody says of `--out` who has the controller's public key and nothing else."""
