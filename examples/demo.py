@@ -20,7 +20,7 @@ from examples.attempts import Attempt, Ground, attempts
 from examples.endings import endings
 from examples.host_watch import HostWatch, host_addresses
 from examples.hostile import spoil, spoil_set_up
-from examples.records import check_records, leftovers
+from examples.records import check_receipt, check_records, leftovers
 from examples.remote import Remote, copy_sample, make_remote
 from examples.session import DemoFailed, Session
 from examples.stage import Row, Stage
@@ -104,6 +104,7 @@ def _pleasant(place: Place) -> None:
     check_remote(remote, refs, fixed, mended)
     place.stage.step("the remote, seen from outside", f"one new branch at {mended.commit[:12]}; main as it was")
     place.stage.step("report, audit log, patch", check_records(out, place.canary))
+    place.stage.step("receipt", check_receipt(out, place.environment))
 
 
 def _hostile(place: Place) -> list[Row]:
@@ -122,6 +123,7 @@ def _hostile(place: Place) -> list[Row]:
         rows.append(("change the remote or the host", escaped("HEAD, config, hooks or the trap changed")))
     place.stage.verdicts(rows)
     place.stage.step("report, audit log, patch", check_records(out, place.canary))
+    place.stage.step("receipt", check_receipt(out, place.environment))
     return rows
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from examples.session import DemoFailed, runner_json
 from runner.audit.chain import verify_chain
 
-__all__ = ["check_records", "leftovers", "report_of"]
+__all__ = ["check_receipt", "check_records", "leftovers", "report_of"]
 
 
 def report_of(out: Path) -> dict[str, Any]:
@@ -43,6 +43,12 @@ def check_records(out: Path, canary: str) -> str:
     if not controls or not all(control["active"] for control in controls):
         raise DemoFailed("the posture proof is not whole")
     return f"{len(controls)} controls proved active, {lines} audit lines in an unbroken chain, teardown verified"
+
+
+def check_receipt(out: Path, environment: Mapping[str, str]) -> str:
+    """One line on the run's seal, by the runner's own verification. Raises DemoFailed when it does not hold."""
+    verdict = runner_json(["audit", "verify", str(out), "-o", "json"], environment)
+    return f"{verdict['verdict']}, sealed by {verdict['key_id'][:23]}…"
 
 
 def leftovers(state: Path, environment: Mapping[str, str]) -> list[str]:

@@ -13,6 +13,7 @@ import typer
 
 from runner import __version__
 from runner.doors import render
+from runner.doors.audit_commands import audit_app
 from runner.doors.doctor import doctor
 from runner.doors.housekeeping import gc, ps
 from runner.doors.image_commands import image_app
@@ -32,6 +33,7 @@ app = typer.Typer(
     add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(audit_app, name="audit")
 app.add_typer(image_app, name="image")
 app.add_typer(policy_app, name="policy")
 app.command("run")(run)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -15,6 +14,7 @@ import typer
 from runner.audit.chain import verify_chain
 from runner.doors import render
 from runner.doors.policy_calls import ground_of
+from runner.doors.recorded import audit_file
 from runner.model.errors import UsageError
 from runner.policy.effective import differing_keys
 from runner.policy.load import LoadedPolicy, load_policy
@@ -25,7 +25,6 @@ from runner.settings import Settings
 __all__ = ["diff", "replay"]
 
 DIFFERS = 1
-_MAX_AUDIT_BYTES = 512 * 1024 * 1024  # half a million calls
 _SHOWN = 200  # characters of a path or a command line in a table
 _COLUMNS = ("run", "seq", "tool", "about", "recorded", "would", "rule", "reason")
 
@@ -136,10 +135,8 @@ def _calls(name: str) -> list[RecordedCall]:
     Raises:
         UsageError: when there is no such log, or it is not as it was written.
     """
-    path = _audit_file(name)
+    path = audit_file(name, Settings.from_environment())
     try:
-        if path.stat().st_size > _MAX_AUDIT_BYTES:
-            raise UsageError(f"{path} is larger than {_MAX_AUDIT_BYTES} bytes", hint="Replay it in parts.")
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}", hint="Name a readable audit.jsonl.") from error
@@ -154,16 +151,3 @@ def _told(line: bytes) -> dict[str, Any]:
     """What a line says. Its chain proves nothing about who wrote it, so it is read like any caller's text."""
     told = read_json(line)
     return told if isinstance(told, dict) else {}
-
-
-def _audit_file(name: str) -> Path:
-    if "/" not in name and name.isalnum():
-        recorded = Settings.from_environment().state_dir / "runs" / name / "audit.jsonl"
-        if recorded.is_file():
-            return recorded
-    path = Path(name)
-    if path.is_dir():
-        path = path / "audit.jsonl"
-    if not path.is_file():  # a FIFO would wait for ever
-        raise UsageError(f"there is no run and no audit log called {name[:200]}", hint="`--out` holds audit.jsonl.")
-    return path

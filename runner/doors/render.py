@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["error_line", "json_line", "progress", "table", "visible"]
+__all__ = ["error_line", "json_line", "line", "progress", "table", "visible"]
 
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Unicode categories that a terminal acts on or does not show."""
@@ -37,6 +37,12 @@ def json_line(value: Any, out: TextIO | None = None) -> None:
     stream = out or sys.stdout
     stream.write(json.dumps(value, ensure_ascii=True, separators=(", ", ": ")) + "\n")
     stream.flush()
+
+
+def line(text: str) -> None:
+    """One line for people on standard output."""
+    sys.stdout.write(f"{visible(text)}\n")
+    sys.stdout.flush()
 
 
 def progress(message: str) -> None:

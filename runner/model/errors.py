@@ -123,6 +123,8 @@ class ExitCode(IntEnum):
     REPOSITORY = 4
     LIMIT = 5
     POSTURE = 6
+    BROKEN = 7  # of `runner audit`: a record that is not as it was sealed
+    UNSEALED = 8  # of `runner audit`: a log without a receipt, whole as far as it goes
     INTERRUPTED = 130
 
 
