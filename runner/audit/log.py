@@ -14,18 +14,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from runner.audit.canonical import canonical, digest
 from runner.audit.chain import FIRST_PREV
+from runner.audit.scrub import Scrubber
 from runner.model.errors import RunnerError
 
 __all__ = ["AUDIT_VERSION", "AuditLog", "AuditUnwritable", "argument_digest"]
 
 AUDIT_VERSION = 1
-
-MIN_SECRET_CHARACTERS = 8
-"""Shorter texts stand in ordinary words too, and replacing those would make lines unreadable and secrets no safer."""
 
 
 class AuditUnwritable(RunnerError):
@@ -40,17 +37,17 @@ def argument_digest(arguments: Any) -> str:
 
 
 class AuditLog:
-    """Appends to one file. `now` gives the time in ISO 8601, UTC."""
+    """Appends to one file. `now` gives the time in ISO 8601, UTC; what `scrubber` hides stands in no line."""
 
-    def __init__(self, path: Path, run_id: str, now: Callable[[], str]) -> None:
+    def __init__(self, path: Path, run_id: str, now: Callable[[], str], scrubber: Scrubber | None = None) -> None:
         self.path = path
         self._run_id = run_id
         self._now = now
+        self._scrubber = scrubber or Scrubber()
         self._seq = 0
         self._prev = FIRST_PREV
         self._bytes = 0
         self._pending: tuple[int, str] | None = None  # size and hash that the log has once the line at hand is in it
-        self._hidden: tuple[str, ...] = ()
         self._lock = threading.Lock()  # the egress proxy tells its connections from a thread of its own
         try:
             # Owner only: arguments and outputs of a company's run are nobody else's business.
@@ -77,14 +74,6 @@ class AuditLog:
         """Whether the log takes no more lines."""
         return self._file.closed
 
-    def hide(self, secret: str) -> None:
-        """From the next line on, `***` stands wherever the secret would, as it is or quoted for an address.
-
-        A secret that is too short to be one is not hidden.
-        """
-        if len(secret) >= MIN_SECRET_CHARACTERS:
-            self._hidden = tuple(sorted({*self._hidden, secret, quote(secret, safe="")}, key=len, reverse=True))
-
     def append(self, event: str, data: Mapping[str, Any]) -> None:
         """The line is in the file, handed to the operating system.
 
@@ -102,7 +91,7 @@ class AuditLog:
             "run": self._run_id,
             "at": self._now(),
             "event": event,
-            "data": self._scrubbed(dict(data)) if self._hidden else dict(data),
+            "data": self._scrubber.value(dict(data)),
             "prev": self._prev,
         }
         made = digest(line)
@@ -135,18 +124,6 @@ class AuditLog:
                 os.ftruncate(self._file.fileno(), self._bytes)
         self._pending = None
         return False
-
-    def _scrubbed(self, value: Any) -> Any:
-        """The value with every hidden text replaced, keys included."""
-        if isinstance(value, str):
-            for secret in self._hidden:
-                value = value.replace(secret, "***")
-            return value
-        if isinstance(value, Mapping):
-            return {self._scrubbed(key): self._scrubbed(inner) for key, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self._scrubbed(inner) for inner in value]
-        return value
 
     def close(self) -> None:
         """The file is closed, and on the disk; a later append raises AuditUnwritable."""

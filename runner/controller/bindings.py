@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from runner.gate.address import Address
@@ -18,16 +18,18 @@ def binding_for(bindings: tuple[Binding, ...], address: Address) -> Binding | No
     return next((binding for binding in bindings if address.matches_host(binding.git.host)), None)
 
 
-def credential_of(binding: Binding | None, secrets: Mapping[str, str]) -> CredentialSource | None:
-    """Where the binding's credential is, None when it has none."""
+def credential_of(
+    binding: Binding | None, secrets: Mapping[str, str], hide: Callable[..., None]
+) -> CredentialSource | None:
+    """Where the binding's credential is, None when it has none. What is read of it is told to `hide` first."""
     if binding is None or binding.credential is None:
         return None
-    return source_of(binding.credential, secrets)
+    return source_of(binding.credential, secrets, hide)
 
 
-def source_of(said: Credential, secrets: Mapping[str, str]) -> CredentialSource:
-    """Where a secret that the policy names is."""
-    make = partial(CredentialSource, user=said.user, environment=secrets)
+def source_of(said: Credential, secrets: Mapping[str, str], hide: Callable[..., None]) -> CredentialSource:
+    """Where a secret that the policy names is. What is read of it is told to `hide` first."""
+    make = partial(CredentialSource, user=said.user, environment=secrets, on_read=lambda found: hide(*found))
     if said.file is not None:
         return make(CredentialKind.FILE, said.file)
     if said.env is not None:

@@ -70,11 +70,9 @@ def _keep_changes(prepared: Prepared, run: Run) -> None:
 def _close_log(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
     """The last line is in the log, once. Without it the run has failed, as with any other line."""
     audit = prepared.audit
-    code = None if run.ended is None else run.ended.code
-    ending = {"status": run.status, "exit_code": int(run.exit_code), "code": code, "teardown": teardown}
     try:
         if not audit.closed:
-            audit.append("run.ended", ending)
+            audit.append("run.ended", _ending(run, teardown))
     except AuditUnwritable as error:
         run.failure = run.failure or error
     audit.close()
@@ -84,8 +82,7 @@ def _write_record(prepared: Prepared, run: Run, teardown: dict[str, Any], key: S
     """Report and receipt are in the run's folder, and in `--out`. A run that cannot be sealed has failed."""
     record = prepared.record
     report.write(prepared, run, teardown)
-    code = None if run.ended is None else run.ended.code
-    ending = {"status": run.status, "exit_code": int(run.exit_code), "code": code, "teardown": teardown}
+    ending = prepared.scrubber.value(_ending(run, teardown))
     try:
         record.keep(PUBLIC_KEY, key.public.pem)
         record.keep(RECEIPT, seal(prepared.audit, record.run_id, ending, key))
@@ -93,6 +90,11 @@ def _write_record(prepared: Prepared, run: Run, teardown: dict[str, Any], key: S
         run.failure = run.failure or _unsealed(error)
         report.write(prepared, run, teardown)
     report.hand_over(prepared)
+
+
+def _ending(run: Run, teardown: dict[str, Any]) -> dict[str, Any]:
+    code = None if run.ended is None else run.ended.code
+    return {"status": run.status, "exit_code": int(run.exit_code), "code": code, "teardown": teardown}
 
 
 def _unsealed(error: AuditUnwritable | OSError) -> AuditUnwritable:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.audit.log import AuditLog
+from runner.audit.scrub import Scrubber
 from runner.controller import posture
 from runner.controller.aside import Removable, Starting, remove_all
 from runner.controller.base_tree import list_base
@@ -56,8 +57,10 @@ class Prepared:
         watch: Stopwatch,
         progress: Callable[[str], None],
         deadline: float,
+        scrubber: Scrubber,
     ) -> None:
         self.deadline = deadline
+        self.scrubber = scrubber
         self.host = host
         self.request = request
         self.address = address
@@ -191,7 +194,7 @@ def _fetch(run: Prepared, gate: Git, address: Address) -> Fetched:
         address,
         run.request.ref,
         run.host.state.mirrors,
-        credential=credential_of(binding_for(run.policy.bindings, address), run.host.secrets),
+        credential=credential_of(binding_for(run.policy.bindings, address), run.host.secrets, run.scrubber.hide),
         progress=run.progress,
         limits=FetchLimits(seconds=min(_FETCH_SECONDS, run.remaining())),
     )

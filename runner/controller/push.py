@@ -75,7 +75,7 @@ class PushDoor:
         decision = decide_branch(self._run.policy.push, branch, default)
         self._run.on_decision(decision, Basis.of_branch(branch, default))
         decision.raise_if_denied()
-        credential = credential_of(self._binding(), self._run.host.secrets)  # 2
+        credential = credential_of(self._binding(), self._run.host.secrets, self._run.scrubber.hide)  # 2
         self._run.audit.append("push.asked", {"branch": branch, "commit": commit})
         now = remote_now(self._gate, self._fetched, credential=credential)
         self._to_outbox(git, branch, commit, now.get(HEADS + branch))  # 3

@@ -118,8 +118,8 @@ def _present_tree(git: GuestGit) -> str | None:
 
 
 def write(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
-    """The report is in the run's folder."""
-    prepared.record.note("report.json", _report(prepared, run, teardown))
+    """The report is in the run's folder, without secrets: it holds what programs of the set-up said."""
+    prepared.record.note("report.json", prepared.scrubber.value(_report(prepared, run, teardown)))
 
 
 def hand_over(prepared: Prepared) -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from runner.audit.log import AuditLog
+from runner.audit.scrub import Scrubber
 from runner.controller import report
 from runner.controller.closing import finish
 from runner.controller.host import Host
@@ -28,6 +29,7 @@ from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch, utc
 from runner.controller.sweep import sweep
 from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, ToolError
+from runner.policy.redaction import passwords_in, secrets_of
 
 __all__ = ["Progress", "Run", "open_run"]
 
@@ -84,7 +86,8 @@ class Run:
     def ended_because(self) -> str:
         """One line, empty when the run completed."""
         error = self.ended
-        return "" if error is None else " ".join(filter(None, (f"{error.message}.", error.hint)))
+        said = "" if error is None else " ".join(filter(None, (f"{error.message}.", error.hint)))
+        return self.prepared.scrubber.text(said)
 
     @property
     def exit_code(self) -> ExitCode:
@@ -118,11 +121,14 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
     try:
         seconds = request.policy.policy.limits.run_seconds
         deadline_unix = int(host.unix()) + seconds + CLEAN_UP_SECONDS
-        record.note("run.json", report.intent(record.run_id, request, address, utc(host.unix()), deadline_unix))
-        audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()))
-        _hide_credentials(audit, host, request)
-        deadline = host.monotonic() + seconds
-        prepared = Prepared(host, request, address, record, audit, Stopwatch(host.monotonic), progress, deadline)
+        scrubber = _scrubber(host, request)
+        intent = report.intent(record.run_id, request, address, utc(host.unix()), deadline_unix)
+        record.note("run.json", scrubber.value(intent))
+        audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()), scrubber)
+        watch, deadline = Stopwatch(host.monotonic), host.monotonic() + seconds
+        prepared = Prepared(
+            host, request, address, record, audit, watch, _scrubbed(progress, scrubber), deadline, scrubber
+        )
         run = Run(prepared)
         try:
             with _outcome(run):
@@ -134,17 +140,21 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
         record.release()
 
 
-def _hide_credentials(audit: AuditLog, host: Host, request: RunRequest) -> None:
-    """A token in the host's environment stands in no line, should a caller have got hold of it and use it in a call."""
+def _scrubbed(progress: Progress, scrubber: Scrubber) -> Progress:
+    return lambda message: progress(scrubber.text(message))
+
+
+def _scrubber(host: Host, request: RunRequest) -> Scrubber:
+    """Knows what is secret before the run starts; a credential of a file or a command is told to it when it is read."""
     policy = request.policy.policy
     named = [binding.credential for binding in policy.bindings]
     if policy.commit.sign is not None:
         named.append(policy.commit.sign.ssh)
-    for credential in named:
-        if credential is not None and credential.env is not None:
-            # Line by line, since a key may come out in parts.
-            for line in host.secrets.get(credential.env, "").splitlines():
-                audit.hide(line)
+    values = [host.secrets.get(each.env, "") for each in named if each is not None and each.env is not None]
+    # Line by line, since a key may come out in parts.
+    scrubber = Scrubber(line for value in values for line in value.splitlines())
+    scrubber.hide(*secrets_of(policy.env), *passwords_in(host.npm_registry or ""))
+    return scrubber
 
 
 def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
@@ -166,9 +176,12 @@ def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
 @contextmanager
 def _outcome(run: Run) -> Iterator[None]:
     """Note how the block ended, for the report, and let it go on its way."""
+    scrubber = run.prepared.scrubber
     try:
         yield
     except RunnerError as error:
+        # The door prints it, and it may hold what a program of the set-up said.
+        error.message, error.hint = scrubber.text(error.message), scrubber.text(error.hint)
         run.failure = error
         raise
     except Exception as error:

@@ -86,7 +86,7 @@ def signer_of(run: Prepared) -> Signer | None:
             hint="Unset RUNNER_GATE, or leave commit.sign out: commits are then not signed.",
             code="gate_host_sign",
         )
-    return Signer(run, source_of(sign.ssh, run.host.secrets))
+    return Signer(run, source_of(sign.ssh, run.host.secrets, run.scrubber.hide))
 
 
 def _failed(why: str, hint: str) -> ToolError:

@@ -11,11 +11,12 @@ import base64
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 from runner.gate.address import Address
@@ -40,6 +41,9 @@ _SECRET_LINE_CHARS = 16  # shorter lines of a key hold nothing to keep: base64 p
 _HIDDEN = "***"
 
 
+_Read = TypeVar("_Read", "Credential", "SshKey")
+
+
 class CredentialKind(StrEnum):
     """Where a token may come from. Never from the policy itself."""
 
@@ -52,13 +56,15 @@ class CredentialKind(StrEnum):
 class CredentialSource:
     """Where a binding's token is. `value` is a path, a variable's name, or an argv, as the kind says.
 
-    `environment` is the host's own, handed in by its one reader; a command is run with it.
+    `environment` is the host's own, handed in by its one reader; a command is run with it. `on_read` is told the forms
+    of what was read before anybody else has it, so that no record of the run can hold it.
     """
 
     kind: CredentialKind
     value: str | tuple[str, ...]
     user: str | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    on_read: Callable[[tuple[str, ...]], None] = field(default=lambda _secrets: None, repr=False, compare=False)
 
     def read_for(self, address: Address) -> Secret:
         """What the address's scheme takes, read now: an ssh key for ssh, else a token.
@@ -80,7 +86,7 @@ class CredentialSource:
             raise _unavailable(
                 f"the credential {self.kind} does not hold one line with a token", "It must hold the token alone."
             )
-        return Credential(user=self._user(DEFAULT_USER), token=token)
+        return self._told(Credential(user=self._user(DEFAULT_USER), token=token))
 
     def read_key(self) -> SshKey:
         """The private ssh key, read now.
@@ -94,7 +100,11 @@ class CredentialSource:
                 f"the credential {self.kind} does not hold a private ssh key",
                 "For an ssh address, and to sign, it must hold one, in OpenSSH's or PEM form and without a passphrase.",
             )
-        return SshKey(user=self._user(DEFAULT_SSH_USER), text=text)
+        return self._told(SshKey(user=self._user(DEFAULT_SSH_USER), text=text))
+
+    def _told(self, secret: _Read) -> _Read:
+        self.on_read(secret.redactor().secrets)
+        return secret
 
     def _user(self, default: str) -> str:
         user = self.user or default

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["MAX_KEPT_BYTES", "is_digest", "redact_arguments"]
+__all__ = ["MAX_KEPT_BYTES", "is_digest", "passwords_in", "redact_arguments", "secrets_of"]
 
 MAX_KEPT_BYTES = 16 * 1024
 """One kept field. Longer ones than four times the longest path are programs and lists that no reader looks through."""
@@ -23,6 +24,27 @@ _MAX_NAME_CHARACTERS = 64
 
 _KEPT = frozenset({"path", "argv", "args", "globs", "pattern"})
 _KEPT_NUMBERS = frozenset({"startLine", "limit", "maxResults", "ignoreCase", "regex", "replaceAll"})
+
+_SECRET_NAME = re.compile(
+    r"token|secret|passw(?:or)?d|passphrase|credential|private_?key|api_?key|access_?key|_auth$", re.IGNORECASE
+)
+_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
+
+
+def secrets_of(environment: Mapping[str, str]) -> Iterator[str]:
+    """The values of a policy's `env` that are secrets by their variable's name, and passwords in addresses.
+
+    Nothing in a policy is meant to be secret, since programs inside read it; what is one all the same is not told on.
+    """
+    for name, value in environment.items():
+        if _SECRET_NAME.search(name):
+            yield value
+        yield from passwords_in(value)
+
+
+def passwords_in(text: str) -> list[str]:
+    """The passwords of the addresses in the text."""
+    return _PASSWORD.findall(text)
 
 
 def redact_arguments(arguments: object) -> dict[str, Any]:

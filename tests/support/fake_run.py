@@ -10,6 +10,7 @@ from typing import Any
 
 from runner.audit.forms import check_line
 from runner.audit.log import AuditLog
+from runner.audit.scrub import Scrubber
 from runner.controller.baseline import MAX_ENTRIES, Baseline
 from runner.controller.environment import command_environment
 from runner.controller.guest_git import GuestGit
@@ -89,7 +90,8 @@ class FakeRun:
         self.sandbox = sandbox
         self.clock = ManualClock()
         self.audit_file = folder / "audit.jsonl"
-        self.audit = AuditLog(self.audit_file, "run1", lambda: "2026-01-01T00:00:00.000+00:00")
+        self.scrubber = Scrubber()
+        self.audit = AuditLog(self.audit_file, "run1", lambda: "2026-01-01T00:00:00.000+00:00", self.scrubber)
         for path, data in FILES.items():
             sandbox.tree.put_file(path, data)
         for path, target in LINKS.items():

@@ -95,7 +95,7 @@ def test_after_all_of_them_the_run_works_as_before(tmp_path: Path) -> None:
 def test_deep_arguments_of_a_run_with_a_secret_do_not_end_it(tmp_path: Path, depth: int) -> None:
     """To hide a secret the log walks each value, which a deep one once broke."""
     with fake_run(tmp_path) as run:
-        run.audit.hide("a-secret-of-some-length")
+        run.scrubber.hide("a-secret-of-some-length")
         assert run.call("git_push", more=nested(20))["ok"]
         assert code_of(run.call("git_push", more=nested(depth))) == ErrorCode.INVALID_ARGUMENTS
         assert run.pipeline.ended is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import threading
@@ -350,14 +351,46 @@ def test_an_address_with_a_secret_is_refused_before_anything_is_written_down(ben
     assert list(bench.state.runs()) == []
 
 
-def test_a_token_of_the_hosts_environment_stands_in_no_line_of_the_log(bench: Bench) -> None:
-    bench.host = replace(bench.host, secrets={"CODE_TOKEN": "tok-FAKE-1234"})
-    binding = {"git": {"host": "code.example.com"}, "credential": {"env": "CODE_TOKEN"}}
-    with bench.open(bindings=[binding]) as run:
-        run.call("workspace.run_command", {"argv": ["node", "-e", "'tok-FAKE-1234'"]})
-        run.call("workspace.read_file", {"path": "tok-FAKE-1234"})
-    assert len(bench.events()) > 4
-    assert "tok-FAKE-1234" not in (bench.out / "audit.jsonl").read_text()
+TOKEN = "tok-FAKE-1234"
+
+
+@pytest.mark.parametrize("source", ["binding", "policy's env", "address in the policy's env", "registry"])
+def test_a_secret_that_is_known_reaches_neither_log_nor_report_nor_receipt_nor_progress(
+    bench: Bench, source: str
+) -> None:
+    """Whoever says it: the caller in a call, a program of the set-up, or the repository in a name."""
+    sources: dict[str, dict[str, Any]] = {
+        "binding": {"bindings": [{"git": {"host": "code.example.com"}, "credential": {"env": "CODE_TOKEN"}}]},
+        "policy's env": {"env": {"DEPLOY_TOKEN": TOKEN}},
+        "address in the policy's env": {"env": {"DATABASE": f"postgres://u:{TOKEN}@db/x"}},
+        "registry": {},
+    }
+    registry = f"https://u:{TOKEN}@registry.example.com/" if source == "registry" else None
+    bench.host = replace(bench.host, secrets={"CODE_TOKEN": TOKEN}, npm_registry=registry)
+    said = f"{TOKEN} {base64.b64encode(TOKEN.encode()).decode()}\n".encode()
+    bench.engine.programs = {**bench.engine.programs, "node": lambda _call: FakeOutcome(stdout=said)}
+    with bench.open(setup=[["node", "setup.js"]], **sources[source]) as run:
+        run.call("workspace.run_command", {"argv": ["node", "-e", f"'{TOKEN}'"]})
+        run.call("workspace.read_file", {"path": TOKEN})
+        run.call(TOKEN, {})
+        run.prepared.progress(f"it is {TOKEN}")
+        run.completed()
+    bench.proved_gone()
+    assert bench.report()["setup"]["steps"][0]["stdout"] == "*** ***\n"
+    (folder,) = (bench.state.path / "runs").iterdir()
+    for path in (*bench.out.iterdir(), *folder.iterdir()):
+        assert TOKEN.encode() not in path.read_bytes(), path
+    assert "it is ***" in bench.said and not [line for line in bench.said if TOKEN in line]
+
+
+def test_what_a_failed_set_up_said_is_told_without_the_secret_that_it_printed(bench: Bench) -> None:
+    failing = {"node": lambda _call: FakeOutcome(3, stderr=TOKEN.encode())}
+    bench.engine.programs = {**bench.engine.programs, **failing}
+    with pytest.raises(RepositoryUnavailable) as refused:
+        with bench.open(setup=[["node", "setup.js"]], env={"NPM_TOKEN": TOKEN}):
+            pass
+    assert TOKEN not in refused.value.message and "***" in refused.value.message
+    assert TOKEN not in (bench.out / "report.json").read_text()
 
 
 def test_a_receipt_says_what_the_report_says(bench: Bench) -> None:

@@ -86,9 +86,12 @@ def test_the_binding_of_the_addresss_host_speaks_for_it_and_no_other(
     elsewhere = resolve_address("https://code.example.com.evil.test/a/b.git", cwd=PurePosixPath(tmp_path), bindings=[])
     found = binding_for(bindings, there)
     assert found is bindings[1] and binding_for(bindings, elsewhere) is None
-    credential = credential_of(found, {"TOKEN": "tok-FAKE"})
+    hidden: list[str] = []
+    credential = credential_of(found, {"TOKEN": "tok-FAKE"}, lambda *secrets: hidden.extend(secrets))
     assert credential is not None and (credential.kind, credential.user) == (kind, "ada")
-    assert credential_of(bindings[0], {}) is None and credential_of(None, {}) is None
+    credential.on_read(("tok-FAKE", "eDp0b2stRkFLRQ=="))
+    assert hidden == ["tok-FAKE", "eDp0b2stRkFLRQ=="]
+    assert credential_of(bindings[0], {}, print) is None and credential_of(None, {}, print) is None
 
 
 def test_no_network_is_no_environment_and_no_process(tmp_path: Path) -> None:

@@ -158,3 +158,13 @@ def test_a_redactor_removes_every_form_of_the_token() -> None:
 def test_a_credential_does_not_show_its_token_when_printed(tmp_path: Path) -> None:
     assert TOKEN not in repr(Credential("ada", TOKEN))
     assert TOKEN not in repr(CredentialSource(CredentialKind.ENV, "T", environment={"T": TOKEN}))
+
+
+def test_what_is_read_is_told_to_be_hidden_in_each_of_its_forms(tmp_path: Path) -> None:
+    told: list[str] = []
+    file = tmp_path / "token"
+    file.touch(mode=0o600)
+    file.write_text("tok/FAKE-1234\n")
+    source = CredentialSource(CredentialKind.FILE, str(file), user="ada", on_read=lambda found: told.extend(found))
+    source.read_for(resolve_address("https://code.example.com/a.git", cwd=PurePosixPath("/"), bindings=[]))
+    assert told == ["tok/FAKE-1234", "tok%2FFAKE-1234", base64.b64encode(b"ada:tok/FAKE-1234").decode()]
