@@ -131,7 +131,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         certificates = deliver_ca(run.sandbox, _ca_file(run), base_environment)
     run.git = _guest_git(run, base_environment, "/workspace/.git/hooks")
     run.watch.start("clone")
-    make_clone(run, gate, fetched)
+    delivered = make_clone(run, gate, fetched)
     run.watch.start("setup")
     base = list_base(gate, fetched)
     set_up(run, gate, fetched, base, image, certificates, roles)
@@ -143,7 +143,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     _say_hooks(run)
     proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else OFFLINE)
-    door = PushDoor(run, gate, fetched, address, rules)
+    door = PushDoor(run, gate, fetched, delivered, address, rules)
     guards = Guards(
         policy,
         rules,
@@ -203,6 +203,7 @@ def _fetch(run: Prepared, gate: Git, address: Address) -> Fetched:
         "base_commit": fetched.base,
         "branch": fetched.branch,
         "default_branch": fetched.default_branch,
+        "depth": run.request.depth,
     }
     run.audit.append("repository.fetched", run.facts["repository"])
     return fetched

@@ -26,7 +26,7 @@ from runner.controller.set_up import OUTBOX
 from runner.engine.contract import SpawnRequest
 from runner.gate.address import Address
 from runner.gate.credentials import CredentialSource
-from runner.gate.delivery import outbox_steps
+from runner.gate.delivery import Delivered, outbox_steps
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git, GitFailed
 from runner.gate.outgoing import Quarantine, receive
@@ -55,10 +55,13 @@ _STEP_OUTPUT_BYTES = 65536  # what the making of the outbox may say when it fail
 class PushDoor:
     """The pushes of one run."""
 
-    def __init__(self, run: Prepared, gate: Git, fetched: Fetched, address: Address, rules: WriteRules) -> None:
+    def __init__(
+        self, run: Prepared, gate: Git, fetched: Fetched, delivered: Delivered, address: Address, rules: WriteRules
+    ) -> None:
         self._run = run
         self._gate = gate
         self._fetched = fetched
+        self._delivered = delivered  # what the workspace can be asked about; judged is against all that was fetched
         self._address = address
         self._rules = rules
         self._own: dict[str, Known] = {}  # what this run brought to the remote, judged: it stays the run's own
@@ -118,7 +121,8 @@ class PushDoor:
                 f"{branch} is on the remote with other commits (non-fast-forward), and history is never rewritten",
                 f"Push under another name (git switch -c NAME), or start a run from it (--ref {branch}).",
             )
-        for step in outbox_steps({} if present is None else {HEADS + branch: present}, outbox=OUTBOX):
+        there = {} if present is None else {HEADS + branch: present}
+        for step in outbox_steps(there, outbox=OUTBOX, shallow=self._delivered.shallow):
             seconds = min(git.deadline_seconds, self._run.remaining())
             request = SpawnRequest(step.argv, git.environment, seconds, _STEP_OUTPUT_BYTES, stdin=[step.stdin])
             made = self._run.sandbox.spawn(request)
@@ -132,7 +136,7 @@ class PushDoor:
     def _quarantine(self, judge: Git, commit: str, now: Mapping[str, str]) -> Quarantine:
         maximum = self._run.policy.push.max_mib * _MIB
         scratch = quarantine_folder(self._run)
-        with OutgoingPack(self._run, self._fetched, commit) as pack:
+        with OutgoingPack(self._run, self._delivered.fetched, commit) as pack:
             chunks = pack.chunks()
             return receive(judge, self._fetched, chunks, commit, now=now, max_bytes=maximum, scratch=scratch)
 

@@ -46,6 +46,7 @@ def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]
         "version": __version__,
         "repository": None if address is None else address.url,
         "ref": request.ref,
+        "depth": request.depth,
         "policy": str(request.policy.source),
         "policy_sha256": request.policy.digest,
         "tools": sorted(request.tools),

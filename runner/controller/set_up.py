@@ -19,7 +19,7 @@ from runner.controller.setup_words import note_refusal, say_cache, say_left_out,
 from runner.controller.tree_view import SandboxTree
 from runner.egress.registry import Roles
 from runner.engine.contract import ImageInfo, SpawnRequest, SpawnResult
-from runner.gate.delivery import DeliveryStep, delivery_steps
+from runner.gate.delivery import Delivered, DeliveryStep, branches_of, delivery_steps
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git
 from runner.gate.shipment import shipment
@@ -41,18 +41,22 @@ _OUTPUT_CAP_BYTES = 1024 * 1024
 _DELIVERY_SECONDS = 600.0
 
 
-def make_clone(run: Prepared, gate: Git, fetched: Fetched) -> None:
-    """The workspace is a clone of what was fetched.
+def make_clone(run: Prepared, gate: Git, fetched: Fetched) -> Delivered:
+    """The workspace is a clone of what was fetched, or of the part that the request's depth leaves.
 
     Raises:
         RepositoryUnavailable: naming the step that failed.
     """
     run.progress("making the clone")
-    commit = run.policy.commit
-    with shipment(gate, fetched, progress=run.progress) as shipped:
-        steps = delivery_steps(fetched, shipped.name, outbox=OUTBOX, name=commit.name, email=commit.email)
+    commit, depth = run.policy.commit, run.request.depth
+    given = fetched if depth is None else branches_of(fetched)
+    with shipment(gate, given, progress=run.progress, depth=depth) as shipped:
+        steps = delivery_steps(
+            given, shipped.name, outbox=OUTBOX, name=commit.name, email=commit.email, shallow=shipped.shallow
+        )
         for step in steps:
             _deliver(run, step, [step.stdin] if step.takes is None else shipped.chunks(step.takes))
+    return Delivered(given, shipped.shallow)
 
 
 def _deliver(run: Prepared, step: DeliveryStep, stdin: Iterable[bytes]) -> None:

@@ -13,20 +13,27 @@ from runner.policy.bounded_yaml import MAX_BYTES, YamlRefused, read_yaml
 from runner.policy.load import LoadedPolicy
 from runner.tools.registry import TOOLS
 
-__all__ = ["RunRequest", "SpecFile", "read_spec"]
+__all__ = ["MAX_DEPTH", "RunRequest", "SpecFile", "read_spec"]
 
-_KEYS = "Keys: repo, ref, policy, tools."
+_KEYS = "Keys: repo, ref, depth, policy, tools."
+
+MAX_DEPTH = 1_000_000
+"""More commits than the longest lines of history have, and few enough that git does not take it for no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """One run to make. `repository` None means that the policy's binding names it. `tools` are those declared."""
+    """One run to make. `repository` None means that the policy's binding names it. `tools` are those declared.
+
+    `depth` is how many commits of each branch the workspace gets; None is the whole history.
+    """
 
     repository: str | None
     ref: str | None
     policy: LoadedPolicy
     tools: frozenset[str]
     out: Path | None
+    depth: int | None = None
 
     @property
     def needs_workspace(self) -> bool:
@@ -41,6 +48,7 @@ class SpecFile(BaseModel):
 
     repo: Annotated[str | None, Field(description="As --repo.")] = None
     ref: Annotated[str | None, Field(description="As --ref.")] = None
+    depth: Annotated[int | None, Field(ge=1, le=MAX_DEPTH, description="As --depth.")] = None
     policy: Annotated[str | None, Field(description="As --policy.")] = None
     tools: Annotated[list[str] | None, Field(description="Declared tools; all when left out.")] = None
 

@@ -13,7 +13,7 @@ import typer
 
 from runner.app import compose
 from runner.controller.run import Run, open_run
-from runner.controller.spec import RunRequest, SpecFile, read_spec
+from runner.controller.spec import MAX_DEPTH, RunRequest, SpecFile, read_spec
 from runner.doors import render
 from runner.doors.calls import Call, bounded_lines, parse_calls
 from runner.model.errors import ExitCode, UsageError
@@ -34,10 +34,16 @@ def run(
     ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit; the default branch if left out.")] = (
         None
     ),
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth", min=1, max=MAX_DEPTH, help="Commits of each branch for the workspace; all if left out."
+        ),
+    ] = None,
     policy: Annotated[
         str | None, typer.Option("--policy", help=f"Policy file, or the name of a preset [{DEFAULT_POLICY}].")
     ] = None,
-    spec: Annotated[Path | None, typer.Option("--spec", help="YAML with repo, ref, policy and declared tools.")] = None,
+    spec: Annotated[Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, tools.")] = None,
     calls: Annotated[str, typer.Option("--calls", help="Calls as JSON Lines; - reads standard input.")] = ...,  # type: ignore[assignment]  # typer's way of saying "required"
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for report.json, audit.jsonl and changes.patch.")
@@ -50,7 +56,7 @@ def run(
 
     Example: runner run --repo . --policy node-app --calls calls.jsonl --out out
     """
-    request = _request(repo, ref, policy, spec, out)
+    request = _request(repo, ref, depth, policy, spec, out)
     try:
         opened = _carry_out(request, calls)
     except KeyboardInterrupt:
@@ -72,7 +78,9 @@ def _carry_out(request: RunRequest, calls: str) -> Run:
         return opened
 
 
-def _request(repo: str | None, ref: str | None, policy: str | None, spec: Path | None, out: Path | None) -> RunRequest:
+def _request(
+    repo: str | None, ref: str | None, depth: int | None, policy: str | None, spec: Path | None, out: Path | None
+) -> RunRequest:
     said = SpecFile() if spec is None else read_spec(spec)
     loaded = load_policy(policy or said.policy or DEFAULT_POLICY)
     repository = repo or said.repo
@@ -90,6 +98,7 @@ def _request(repo: str | None, ref: str | None, policy: str | None, spec: Path |
         policy=loaded,
         tools=frozenset(TOOLS if said.tools is None else said.tools),
         out=out,
+        depth=depth or said.depth,
     )
 
 

@@ -9,14 +9,15 @@ the gate takes what it then judges and pushes itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from runner.gate.fetch import Fetched
 from runner.gate.refs import HEADS, TAGS, rev_list_input
 from runner.gate.shipment import Part
 
-__all__ = ["GIT", "DeliveryStep", "collect_step", "delivery_steps", "outbox_steps"]
+__all__ = ["GIT", "Delivered", "DeliveryStep", "branches_of", "collect_step", "delivery_steps", "outbox_steps"]
 
 GIT = "/usr/bin/git"
 _WRITE = ("/usr/bin/dd", "bs=1M", "status=none")  # standard input into a file, and nothing on standard output
@@ -35,6 +36,20 @@ class DeliveryStep:
     takes: Part | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What a workspace was given: `fetched` with the refs that it has, and the commits at which its history ends."""
+
+    fetched: Fetched
+    shallow: tuple[str, ...] = ()
+
+
+def branches_of(fetched: Fetched) -> Fetched:
+    """The record with its branches alone: a shallow workspace has no tags, each of which would bring a tree along."""
+    heads = {full: oid for full, oid in fetched.refs.items() if full.startswith(HEADS)}
+    return replace(fetched, refs=MappingProxyType(heads))
+
+
 def delivery_steps(
     fetched: Fetched,
     pack_name: str,
@@ -43,6 +58,7 @@ def delivery_steps(
     name: str,
     email: str,
     workspace_objects: str = _WORKSPACE_OBJECTS,
+    shallow: Sequence[str] = (),
 ) -> tuple[DeliveryStep, ...]:
     """The clone, in steps.
 
@@ -53,6 +69,7 @@ def delivery_steps(
         name: who commits.
         email: the address that goes with the name.
         workspace_objects: the absolute path inside of the clone's object folder.
+        shallow: the commits at which its history ends.
     """
     start = fetched.branch or fetched.default_branch or "main"
     refs = _workspace_refs(fetched)
@@ -63,6 +80,7 @@ def delivery_steps(
             "who commits, and where origin is",
             stdin=_config(fetched, outbox, name, email).encode("utf-8", "surrogateescape"),
         ),
+        *_shallow(".git", shallow),
         # The index comes last: with it, git finds the pack.
         *(
             DeliveryStep((*_WRITE, f"of=.git/objects/pack/pack-{pack_name}.{part}"), "the objects", takes=part)
@@ -71,7 +89,7 @@ def delivery_steps(
         DeliveryStep((GIT, *_QUIET, "update-ref", "-z", "--stdin"), "the refs", stdin=_created(refs)),
         *_default_branch(fetched),
         _check_out(fetched),
-        *outbox_steps(fetched.refs, outbox=outbox, workspace_objects=workspace_objects),
+        *outbox_steps(fetched.refs, outbox=outbox, workspace_objects=workspace_objects, shallow=shallow),
     ]
     if len(refs) > _LOOSE_REFS:
         steps.append(DeliveryStep((GIT, "pack-refs", "--all"), "one file for many refs"))
@@ -142,8 +160,20 @@ def _check_out(fetched: Fetched) -> DeliveryStep:
     return DeliveryStep((GIT, *_QUIET, "checkout", "--quiet", "--detach", fetched.base), "the files of the commit")
 
 
+def _shallow(git_folder: str, shallow: Sequence[str]) -> list[DeliveryStep]:
+    """Without this file, git takes the missing parents for damage."""
+    if not shallow:
+        return []
+    stdin = "".join(f"{name}\n" for name in shallow).encode("ascii")
+    return [DeliveryStep((*_WRITE, f"of={git_folder}/shallow"), "where history ends", stdin=stdin)]
+
+
 def outbox_steps(
-    refs: Mapping[str, str], *, outbox: str, workspace_objects: str = _WORKSPACE_OBJECTS
+    refs: Mapping[str, str],
+    *,
+    outbox: str,
+    workspace_objects: str = _WORKSPACE_OBJECTS,
+    shallow: Sequence[str] = (),
 ) -> list[DeliveryStep]:
     """A fresh bare repository that borrows the workspace's objects and has these branches and tags of the remote.
 
@@ -159,6 +189,7 @@ def outbox_steps(
             "the outbox borrows the workspace's objects",
             stdin=f"{workspace_objects}\n".encode(),
         ),
+        *_shallow(outbox, shallow),
         DeliveryStep((*git, *_QUIET, "update-ref", "-z", "--stdin"), "what the remote has", stdin=_created(heads)),
     ]
     if len(heads) > _LOOSE_REFS:

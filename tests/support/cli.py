@@ -65,6 +65,7 @@ def run_runner(
     *,
     ref: str | None = None,
     environment: Mapping[str, str] | None = None,
+    depth: int | None = None,
 ) -> CliRun:
     """One whole run under a policy document."""
     policy_file = tmp_path / "policy.yml"
@@ -74,5 +75,7 @@ def run_runner(
     options = ["run", "--repo", str(repo), "--policy", str(policy_file), "--calls", "-", "--out", str(out)]
     if ref is not None:
         options += ["--ref", ref]
+    if depth is not None:
+        options += ["--depth", str(depth)]
     ran = run_cli(*options, stdin=lines, environment=environment)
     return CliRun(ran.exit_code, ran.answers, ran.stderr, out)

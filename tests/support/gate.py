@@ -39,10 +39,17 @@ class Gate:
     def fetch(self, where: Path | str, ref: str | None = None) -> Fetched:
         return fetch(self.git, address_of(where), ref, self.mirrors)
 
-    def take(self, fetched: Fetched, clone: Path, commit: str | None = None, max_bytes: int = 1 << 20) -> Quarantine:
-        """What the workspace at `clone` would send for `commit`, received."""
+    def take(
+        self,
+        fetched: Fetched,
+        clone: Path,
+        commit: str | None = None,
+        max_bytes: int = 1 << 20,
+        given: Fetched | None = None,
+    ) -> Quarantine:
+        """What the workspace at `clone`, which was given `given`, would send for `commit`, received."""
         commit = commit or git(clone, "rev-parse", "HEAD")
-        step = collect_step(fetched, commit, outbox=str(clone / ".git"))
+        step = collect_step(given or fetched, commit, outbox=str(clone / ".git"))
         packed = subprocess.run(
             step.argv, input=step.stdin, env=git_environment(clone), capture_output=True, check=True
         )
@@ -56,13 +63,13 @@ def gate(tmp_path: Path) -> Gate:
 
 
 @pytest.fixture
-def clone_of(gate: Gate, tmp_path: Path) -> Callable[[Fetched], Path]:
+def clone_of(gate: Gate, tmp_path: Path) -> Callable[..., Path]:
     """A workspace as the delivery plan makes it, carried out here instead of in a sandbox."""
 
-    def make(fetched: Fetched) -> Path:
+    def make(fetched: Fetched, depth: int | None = None) -> Path:
         workspace = tmp_path / "workspace"
         workspace.mkdir()
-        with shipment(gate.git, fetched) as shipped:
+        with shipment(gate.git, fetched, depth=depth) as shipped:
             steps = delivery_steps(
                 fetched,
                 shipped.name,
@@ -70,6 +77,7 @@ def clone_of(gate: Gate, tmp_path: Path) -> Callable[[Fetched], Path]:
                 name="runner",
                 email="runner@localhost",
                 workspace_objects=str(workspace / ".git" / "objects"),
+                shallow=shipped.shallow,
             )
             for step in steps:
                 stdin = step.stdin if step.takes is None else b"".join(shipped.chunks(step.takes))

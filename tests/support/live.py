@@ -24,11 +24,21 @@ _END_SECONDS = 60
 class LiveRun:
     """The process and its pipes. Leaving the block kills what is left of it."""
 
-    def __init__(self, repo: Path | str, policy: Mapping[str, Any], tmp_path: Path, *, ref: str = "agent/x1") -> None:
+    def __init__(
+        self,
+        repo: Path | str,
+        policy: Mapping[str, Any],
+        tmp_path: Path,
+        *,
+        ref: str = "agent/x1",
+        depth: int | None = None,
+    ) -> None:
         policy_file = tmp_path / "live-policy.yml"
         policy_file.write_text(yaml.safe_dump(dict(policy)), encoding="utf-8")
         self.out = tmp_path / "live-out"
         options = ["--repo", str(repo), "--ref", ref, "--policy", str(policy_file), "--calls", "-"]
+        if depth is not None:
+            options += ["--depth", str(depth)]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "runner.doors.cli", "run", *options, "--out", str(self.out)],
             stdin=subprocess.PIPE,

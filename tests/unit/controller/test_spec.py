@@ -19,8 +19,8 @@ def spec(folder: Path, text: str | bytes) -> Path:
 
 
 def test_a_whole_spec_is_read(tmp_path: Path) -> None:
-    text = "repo: /r\nref: main\npolicy: default\ntools: [workspace.read_file, git]\n"
-    wanted = SpecFile(repo="/r", ref="main", policy="default", tools=["workspace.read_file", "git"])
+    text = "repo: /r\nref: main\ndepth: 3\npolicy: default\ntools: [workspace.read_file, git]\n"
+    wanted = SpecFile(repo="/r", ref="main", depth=3, policy="default", tools=["workspace.read_file", "git"])
     assert read_spec(spec(tmp_path, text)) == wanted
 
 
@@ -34,6 +34,10 @@ def test_what_is_left_out_is_left_open_and_no_tools_are_no_tools(tmp_path: Path)
     [
         ("rpeo: /r\n", "rpeo"),
         ("repo: 7\n", "repo"),
+        ("depth: 0\n", "depth"),
+        ("depth: 1000001\n", "depth"),
+        ("depth: '3'\n", "depth"),
+        ("depth: true\n", "depth"),
         ("tools: workspace.read_file\n", "tools"),
         ("tools: [workspace.reed_file]\n", "workspace.reed_file"),
         ("tools: [7]\n", "tools.0"),
