@@ -230,6 +230,13 @@ class CommandReverted(Form):
     not_reverted: Paths
 
 
+class CommitSigned(Form):
+    """A commit of the workspace's was signed; `commit` is its name with the signature."""
+
+    unsigned: str
+    commit: str
+
+
 class PushAsked(Form):
     """A push is about to be judged."""
 
@@ -290,6 +297,7 @@ EVENTS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "call.finished": CallFinished,
         "call.crashed": CallCrashed,
         "command.reverted": CommandReverted,
+        "commit.signed": CommitSigned,
         "push.asked": PushAsked,
         "push.leaving": PushAsked,
         "push.done": PushDone,

@@ -30,7 +30,7 @@ from runner.gate.delivery import Delivered, outbox_steps
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git, GitFailed
 from runner.gate.outgoing import Quarantine, receive
-from runner.gate.push import PushStatus, push
+from runner.gate.push import PUSH_SECONDS, PushStatus, push
 from runner.gate.range import Known, Side, changes_of_range, trees_of_known
 from runner.gate.refs import HEADS
 from runner.gate.remote_now import remote_now
@@ -167,7 +167,8 @@ class PushDoor:
 
     def _leave(self, quarantine: Quarantine, branch: str, credential: CredentialSource | None) -> bool:
         self._run.audit.append("push.leaving", {"branch": branch, "commit": quarantine.commit})
-        outcome = push(self._gate, quarantine, self._fetched, branch, credential=credential)
+        seconds = min(PUSH_SECONDS, self._run.remaining())  # a code host that never answers does not outlive the run
+        outcome = push(self._gate, quarantine, self._fetched, branch, credential=credential, deadline_seconds=seconds)
         told = {"branch": branch, "commit": quarantine.commit, "status": str(outcome.status)}
         self._run.audit.append("push.done", told)
         left = {"branch": branch, "commit": quarantine.commit, "remote": self._address.url}

@@ -26,9 +26,11 @@ from runner.gate.remote_now import push_secret
 from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
 from runner.policy.push import is_default_branch
 
-__all__ = ["PushOutcome", "PushStatus", "push"]
+__all__ = ["PUSH_SECONDS", "PushOutcome", "PushStatus", "push"]
 
-_PUSH_SECONDS = 300.0
+PUSH_SECONDS = 300.0
+"""The longest that a push may take, the server's own checks included."""
+
 _MAX_REASON_CHARACTERS = 2000
 _RECEIVING_HOOKS = (
     "pre-receive",
@@ -69,7 +71,7 @@ def push(
     branch: str,
     *,
     credential: CredentialSource | None = None,
-    deadline_seconds: float = _PUSH_SECONDS,
+    deadline_seconds: float = PUSH_SECONDS,
 ) -> PushOutcome:
     """The remote's branch is at the quarantine's commit, or the outcome says why not and nothing moved.
 
