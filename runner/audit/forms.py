@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 __all__ = [
     "EVENTS",
     "AuditLine",
+    "CanarySeen",
     "Changes",
     "Check",
     "Count",
@@ -252,6 +253,21 @@ class PushDone(Form):
     status: Literal["pushed", "up_to_date", "refused"]
 
 
+class CanaryPlanted(Form):
+    """A secret that opens nothing was put into the home folder."""
+
+    path: str
+    token_sha256: Sha256
+
+
+class CanarySeen(Form):
+    """The canary showed up. `seq` is the call that it was seen in."""
+
+    seq: Count | None
+    place: Literal["arguments", "result", "setup", "egress", "push", "changes"]
+    detail: str
+
+
 class Changes(Form):
     """What differs from the base commit at the end. `paths_sha256` is over `git diff --name-only -z`."""
 
@@ -301,6 +317,8 @@ EVENTS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "push.asked": PushAsked,
         "push.leaving": PushAsked,
         "push.done": PushDone,
+        "canary.planted": CanaryPlanted,
+        "canary.seen": CanarySeen,
         "changes": Changes,
         "run.ended": Ending,
     }

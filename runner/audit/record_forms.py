@@ -15,6 +15,7 @@ from pydantic.json_schema import models_json_schema
 from runner.audit.forms import (
     EVENTS,
     AuditLine,
+    CanarySeen,
     Changes,
     Check,
     Count,
@@ -316,6 +317,14 @@ class ChangesTold(Changes):
     files: list[str]
 
 
+class CanaryTold(Form):
+    """Where the canary lies (null: it was never planted), how often it was seen, and the first hundred places."""
+
+    path: str | None
+    count: Count
+    seen: list[CanarySeen]
+
+
 class ReportFile(Form):
     """report.json. A key that has a default is missing when the run did not get that far."""
 
@@ -336,6 +345,7 @@ class ReportFile(Form):
     denials: list[Denial]
     pushes: list[Pushed]
     changes: ChangesTold | None
+    canary: CanaryTold
     audit: Chain
     milliseconds: dict[str, float]
     teardown: Teardown

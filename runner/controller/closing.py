@@ -109,6 +109,8 @@ def _closing_line(prepared: Prepared, run: Run) -> str:
     changes = run.facts.get("changes")
     if changes is not None:
         said.append(f"files changed {changes.get('file_count', 0)}")
+    if prepared.canary.count:
+        said.append(f"THE CANARY WAS SEEN {prepared.canary.count} time(s)")
     return f"{', '.join(said)}; report in {prepared.request.out or prepared.record.folder}"
 
 

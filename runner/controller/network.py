@@ -65,10 +65,11 @@ def network(
     audit: AuditLog,
     phase: str,
     on_refusal: Callable[[EgressEvent], None] = lambda _event: None,
+    on_event: Callable[[EgressEvent], None] = lambda _event: None,
 ) -> Iterator[dict[str, str]]:
     """The environment that makes programs use the proxy while the block runs; empty when nothing is allowed.
 
-    `on_refusal` is told each refused connection, from the proxy's thread.
+    `on_event` is told each connection, `on_refusal` each refused one, from the proxy's thread.
 
     Raises:
         PolicyInvalid: an entry names a role that nobody gave a host.
@@ -81,6 +82,7 @@ def network(
 
     def record(event: EgressEvent) -> None:
         audit.append("egress", {"phase": phase, **asdict(event)})
+        on_event(event)
         if not event.allowed:
             on_refusal(event)
 

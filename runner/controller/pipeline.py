@@ -35,6 +35,9 @@ __all__ = ["CallAnswer", "Pipeline"]
 CallAnswer = dict[str, Any]
 Act = Callable[[str, object], Any]
 
+Look = Callable[..., bool]
+"""Looks for the run's canary in what passes by (`CanaryWatch.look`)."""
+
 _WROTE = frozenset({"workspace.write_file", "workspace.edit", "workspace.delete_file", "workspace.git_commit"})
 """The calls after which ground counts as fresh again; commands don't, by the policy's definition."""
 
@@ -46,8 +49,15 @@ class Pipeline:
     """Calls of one run, one at a time."""
 
     def __init__(
-        self, workspace: ToolWorkspace, policy: Policy, audit: AuditLog, clock: Callable[[], float], deadline: float
+        self,
+        workspace: ToolWorkspace,
+        policy: Policy,
+        audit: AuditLog,
+        clock: Callable[[], float],
+        deadline: float,
+        look: Look = lambda *_args, **_keys: False,
     ) -> None:
+        self._look = look
         self._workspace = workspace
         self._limits = policy.budget
         self._run_seconds = policy.limits.run_seconds
@@ -123,6 +133,7 @@ class Pipeline:
             code = str(error.code)
             self._budget = budget.apply(self._budget, budget.Denied())
         milliseconds = round((self._clock() - started) * 1000, 3)
+        self._look("result", answer, seq=self._seq, detail=name[:100])
         facts = {"seq": self._seq, "tool": name[:100], "ok": code is None, "code": code, "ms": milliseconds}
         self._audit.append("call.finished", {**facts, "exit": _exit_of(name, answer)})
         if self._budget.ended(self._limits) and self.ended is None:
@@ -143,6 +154,7 @@ class Pipeline:
         _require_form(arguments)
         told = {"arguments_sha256": argument_digest(arguments), "arguments": redact_arguments(arguments)}
         self._audit.append("call.started", {"seq": self._seq, "tool": tool.name, **told})
+        self._look("arguments", arguments, seq=self._seq, detail=tool.name)
         parsed = parse_arguments(tool, arguments)
         ground = None if tool.ground is None else tool.ground(parsed)
         if ground is not None:

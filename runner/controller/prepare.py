@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from runner.audit.canary import Canary
 from runner.audit.log import AuditLog
 from runner.audit.scrub import Scrubber
 from runner.controller import posture
@@ -15,6 +17,7 @@ from runner.controller.aside import Removable, Starting, remove_all
 from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
+from runner.controller.canary import CanaryWatch, plant
 from runner.controller.environment import OFFLINE, command_environment
 from runner.controller.gate_rooms import transfer_git
 from runner.controller.guest_git import GuestGit
@@ -40,6 +43,7 @@ from runner.policy.writes import WriteRules
 __all__ = ["CLEAN_UP_SECONDS", "Prepared", "address_of", "prepare"]
 
 _FETCH_SECONDS = 600.0
+_CANARY_BYTES = 20  # 160 bits: no text holds it by chance
 CLEAN_UP_SECONDS = 120
 """How long after its run the deadline label gives the controller to finish its report."""
 
@@ -68,6 +72,7 @@ class Prepared:
         self.audit = audit
         self.watch = watch
         self.progress = progress
+        self.canary = CanaryWatch(Canary(secrets.token_hex(_CANARY_BYTES)), audit, progress)
         self.facts: dict[str, Any] = {}
         self.pushes: list[dict[str, Any]] = []
         self.stack = ExitStack()
@@ -125,6 +130,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     gate = transfer_git(run, address, _ca_file(run), pushes=pushes)
     fetched = _fetch(run, gate, address)
     _finish_start(run, starting)
+    plant(run)
     base_environment = command_environment(policy.env)
     certificates: dict[str, str] = {}
     if policy.network.setup.allow or policy.network.run.allow:
@@ -141,7 +147,9 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, base, rules, revert=undo)
     run.git = _guest_git(run, base_environment, run.baseline.hooks_path)
     _say_hooks(run)
-    proxy = run.stack.enter_context(network(run.sandbox, policy.network.run.allow, roles, run.audit, "run"))
+    proxy = run.stack.enter_context(
+        network(run.sandbox, policy.network.run.allow, roles, run.audit, "run", on_event=run.canary.connection)
+    )
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else OFFLINE)
     door = PushDoor(run, gate, fetched, delivered, address, rules)
     guards = Guards(

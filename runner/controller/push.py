@@ -85,6 +85,7 @@ class PushDoor:
         with ExitStack() as stack:
             with judging_git(self._run, self._gate, self._fetched.mirror) as judge:  # 4
                 quarantine = stack.enter_context(self._quarantine(judge, commit, now))
+                self._run.canary.require_absent(quarantine, self._run.policy.limits.file_mib * _MIB)
                 self._judge(quarantine)
             outcome = self._leave(quarantine, branch, credential)  # 5
         return PushedBranch(branch, commit, outcome)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner import __version__
+from runner.audit.canary import CanaryStream
 from runner.audit.seal import RECEIPT
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.spec import RunRequest
@@ -61,14 +62,16 @@ def intent(run_id: str, request: RunRequest, address: Address | None, at: str, d
 class _PatchFile:
     """Takes the patch as it streams; stops taking at its bound."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, canary: CanaryStream) -> None:
         self._file = path.open("wb")
+        self._canary = canary
         self.size = 0
         self.truncated = False
 
     def __call__(self, name: str, data: bytes) -> None:
         if name != "stdout":
             return
+        self._canary.take(data)
         kept = data[: _MAX_PATCH_BYTES - self.size]
         self._file.write(kept)
         self.size += len(kept)
@@ -88,7 +91,8 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
     give_up = prepared.host.monotonic() + _PATCH_SECONDS
     git = replace(prepared.git, remaining=lambda: max(0.1, give_up - prepared.host.monotonic()))
     tree = _present_tree(git)
-    patch = _PatchFile(folder / "changes.patch")
+    canary = prepared.canary.stream()
+    patch = _PatchFile(folder / "changes.patch", canary)
     try:
         if tree is None:
             return {**_NO_CHANGES, "failed": True}
@@ -98,6 +102,9 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
         names = git.run(*diff, "--name-only", "-z").stdout
     finally:
         patch.close()
+    canary.take(names)
+    if canary.seen:
+        prepared.canary.tell("changes")
     files = [name.decode("utf-8", "replace") for name in names.split(b"\0") if name]
     return {
         "files": files[:_MAX_LISTED_FILES],
@@ -160,6 +167,7 @@ def _report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str,
         "denials": list(pipeline.denials) if pipeline is not None else [],
         "pushes": prepared.pushes,
         "changes": run.facts.get("changes"),
+        "canary": prepared.canary.facts(),
         "audit": {"lines": audit.lines, "last_hash": audit.last_hash},
         "milliseconds": dict(prepared.watch.milliseconds),
         "teardown": teardown,

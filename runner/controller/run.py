@@ -167,7 +167,8 @@ def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
     if swept.removed:
         prepared.progress(f"removed what {len(swept.removed)} crashed run(s) had left")
     workspace = prepare(prepared)
-    pipeline = Pipeline(workspace, prepared.policy, prepared.audit, host.monotonic, prepared.deadline)
+    clock, deadline, look = host.monotonic, prepared.deadline, prepared.canary.look
+    pipeline = Pipeline(workspace, prepared.policy, prepared.audit, clock, deadline, look)
     prepared.on_decision = pipeline.on_decision
     run.ready(pipeline)
     prepared.watch.start("calls")

@@ -109,7 +109,15 @@ def _carry_out(
     """The plan's steps have run, and the network that they had is cut."""
     allow = run.policy.network.setup.allow
     cache.restore()
-    with network(run.sandbox, allow, roles, run.audit, "setup", lambda event: note_refusal(run, event)) as proxy:
+    with network(
+        run.sandbox,
+        allow,
+        roles,
+        run.audit,
+        "setup",
+        lambda event: note_refusal(run, event),
+        on_event=run.canary.connection,
+    ) as proxy:
         extra = {**certificates, **proxy}
         first, *others = plan.steps
         run.facts["setup"]["steps"].append(_run_cached(run, plan, first, cache, extra))
@@ -175,6 +183,7 @@ def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[st
         "stderr": result.stderr.decode("utf-8", "replace")[-_TAIL_CHARS:],
     }
     run.audit.append("setup.finished", {key: facts[key] for key in ("argv", "exit", "timed_out", "duration_ms")})
+    run.canary.look("setup", [result.stdout, result.stderr], detail=" ".join(step.argv))
     if result.exit != 0:
         run.facts["setup"]["steps"].append(facts)
         raise RepositoryUnavailable(

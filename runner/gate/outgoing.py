@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from runner.gate.contents import TooMuch, contents_of
 from runner.gate.failures import one_line
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git, GitFailed
@@ -99,6 +100,21 @@ class Quarantine:
         _require_object_name(commit)
         listing = self.output(["ls-tree", "-r", "-z", "--full-tree", commit])
         return MappingProxyType(dict(_entries(listing)))
+
+    def contents(self, *, max_object_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Name and content of each object that would leave: files, trees, commits.
+
+        Raises:
+            ToolError: PUSH_POLICY_VIOLATION, rule `push.objects`: they are too large, or git failed.
+        """
+
+        def batch(arguments: Sequence[str], stdin: bytes, max_bytes: int) -> bytes:
+            return self.output(arguments, stdin=stdin, max_stdout_bytes=max_bytes)
+
+        try:
+            yield from contents_of(batch, rev_list_input(self.commit, self.known), max_object_bytes)
+        except (TooMuch, ValueError) as error:
+            raise _refused("push.objects", f"the outgoing objects could not be looked through: {error}") from error
 
     def base_tree(self) -> Mapping[str, TreeEntry]:
         """Every path of the commit that the run started from: what was there before the run."""

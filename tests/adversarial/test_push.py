@@ -231,3 +231,40 @@ def test_a_workspace_without_an_object_that_would_leave_is_told_what_git_said(r0
 
     assert refusal(ran.answers[2]) == "git_push_failed"
     assert "git ended with" not in ran.answers[2]["error"]["message"]
+
+
+_CANARY = "/home/agent/.deploy.env"
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f"cp {_CANARY} src/notes.txt; git add -A; git -c core.hooksPath=/dev/null commit -q -m change",
+        f"base64 -w0 {_CANARY} > src/notes.txt; git add -A; git -c core.hooksPath=/dev/null commit -q -m change",
+        f'git -c core.hooksPath=/dev/null commit -q --allow-empty -m "$(cat {_CANARY})"',
+        f'echo x > "src/$(grep -o dpl_.* {_CANARY})"; git add -A; git -c core.hooksPath=/dev/null commit -q -m change',
+        f"cp {_CANARY} src/n.txt; git add -A; git -c core.hooksPath=/dev/null commit -q -m one; "
+        "git rm -q src/n.txt; git -c core.hooksPath=/dev/null commit -q -m two",
+    ],
+    ids=["a file", "base64", "a message", "a name", "an earlier commit"],
+)
+def test_a_secret_of_the_home_folder_does_not_leave_with_a_push(r0: R0, tmp_path: Path, script: str) -> None:
+    before = git(r0.remote, "for-each-ref")
+    ran = run(r0, tmp_path, inside(script), _PUSH)
+    assert ran.answers[0]["ok"] and ran.answers[0]["result"]["code"] == 0, ran.answers[0]
+    assert refusal(ran.answers[1]) == "push_policy_violation"
+    assert ran.answers[1]["error"]["details"]["rule"] == "push.canary"
+    assert git(r0.remote, "for-each-ref") == before
+    assert "push" in {seen["place"] for seen in ran.report["canary"]["seen"]}
+
+
+def test_an_honest_push_raises_no_alarm(r0: R0, tmp_path: Path) -> None:
+    ran = run(r0, tmp_path, changed("echo 'DEPLOY_TOKEN=dpl_none' > src/notes.txt"), _PUSH)
+    assert pushed(ran.answers[1])
+    assert ran.report["canary"] == {"path": _CANARY, "count": 0, "seen": []}
+
+
+def test_a_command_that_shows_the_secret_raises_the_alarm_and_goes_on(r0: R0, tmp_path: Path) -> None:
+    ran = run(r0, tmp_path, inside(f"cat {_CANARY}"), call("read_file", path="README.md"))
+    assert "DEPLOY_TOKEN=dpl_" in ran.answers[0]["result"]["stdout"] and ran.answers[1]["ok"]
+    assert [(seen["seq"], seen["place"]) for seen in ran.report["canary"]["seen"]] == [(1, "result")]

@@ -24,6 +24,7 @@ from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.controller.run import Run, open_run
 from runner.controller.spec import RunRequest
+from runner.egress.values import EgressEvent
 from runner.engine.contract import SandboxInfo, SandboxSpec
 from runner.engine.fake import GOOD_GUEST, FakeCall, FakeEngine, FakeOutcome, FakeSandbox
 from runner.model.errors import (
@@ -486,3 +487,100 @@ def test_a_ctrl_c_while_the_record_is_written_does_not_cost_the_seal(
     with bench.open() as run:
         run.completed()
     assert bench.verdict().word is Word.VERIFIED
+
+
+def canary_of(run: Run) -> str:
+    """The token, as a program that reads the home folder finds it."""
+    return run.prepared.canary.canary.token
+
+
+def places(bench: Bench) -> list[str]:
+    """Where the log says that the canary was seen; report and receipt say the same."""
+    seen = [event["data"]["place"] for event in bench.events() if event["event"] == "canary.seen"]
+    assert [told["place"] for told in bench.report()["canary"]["seen"]] == seen
+    assert bench.report()["canary"]["count"] == sum(bench.statement()["canary"].values()) == len(seen)
+    return seen
+
+
+def test_a_canary_is_planted_before_the_clone_and_the_log_knows_it_by_its_digest(bench: Bench) -> None:
+    fed: list[bytes] = []
+
+    def tee(call: FakeCall) -> FakeOutcome:
+        fed.append(call.stdin)
+        return FakeOutcome()
+
+    bench.engine.programs = {**bench.engine.programs, "tee": tee}
+    with bench.open() as run:
+        token = canary_of(run)
+        run.completed()
+    assert token.encode() in fed[0]
+    names = [event["event"] for event in bench.events()]
+    assert names.index("posture") < names.index("canary.planted") < names.index("run.ended")
+    assert token not in (bench.out / "audit.jsonl").read_text() + (bench.out / "report.json").read_text()
+
+
+def test_an_ordinary_run_never_raises_the_alarm(bench: Bench) -> None:
+    with bench.open(setup=[["node", "setup.js"]]) as run:
+        write(run)
+        run.call("workspace.run_command", {"argv": ["node", "--version"]})
+        run.completed()
+    assert places(bench) == [] and not [line for line in bench.said if "ALARM" in line or "CANARY" in line]
+
+
+def test_a_canary_in_a_call_or_its_answer_is_told_with_the_call_and_ends_nothing(bench: Bench) -> None:
+    told: list[str] = []
+    bench.engine.programs = {**bench.engine.programs, "node": lambda _call: FakeOutcome(stdout=told[0].encode())}
+    with bench.open() as run:
+        told.append(canary_of(run))
+        assert code_of(run.call("workspace.write_file", {"path": "src/n.txt", "content": f"x {told[0]}"})) is None
+        assert code_of(run.call("workspace.run_command", {"argv": ["node", "a.mjs"]})) is None
+        assert code_of(run.call("workspace.read_file", {"path": "src/n.txt"})) is None
+        run.completed()
+    bench.proved_gone()
+    assert places(bench) == ["arguments", "result", "result"]
+    assert [seen["seq"] for seen in bench.report()["canary"]["seen"]] == [1, 2, 3]
+    assert any("THE CANARY WAS SEEN 3" in line for line in bench.said)
+
+
+def test_a_canary_in_the_patch_is_told(bench: Bench) -> None:
+    run_of: list[Run] = []
+
+    def leaking(call: FakeCall) -> FakeOutcome:
+        return FakeOutcome(stdout=b"+" + canary_of(run_of[0]).encode()) if "--binary" in call.argv else git(call)
+
+    bench.engine.programs = {**bench.engine.programs, "git": leaking}
+    with bench.open() as run:
+        run_of.append(run)
+        run.completed()
+    assert places(bench) == ["changes"]
+
+
+def test_a_set_up_that_prints_the_canary_is_told(bench: Bench) -> None:
+    fed: list[bytes] = []
+
+    def tee(call: FakeCall) -> FakeOutcome:
+        fed.append(call.stdin)
+        return FakeOutcome()
+
+    bench.engine.programs = {**bench.engine.programs, "tee": tee, "node": lambda _call: FakeOutcome(stdout=fed[0])}
+    with bench.open(setup=[["node", "setup.js"]]) as run:
+        run.completed()
+    assert places(bench) == ["setup"]
+
+
+def test_a_name_that_carries_the_canary_out_is_told_though_the_connection_was_refused(bench: Bench) -> None:
+    with bench.open() as run:
+        host = f"{canary_of(run).removeprefix('dpl_').upper()}.example.com"
+        event = EgressEvent(1, host, 443, "", False, "egress.host", "", 0, 0, 1.0)
+        run.prepared.canary.connection(event)
+        run.prepared.canary.connection(replace(event, host="registry.example.com"))
+        run.completed()
+    assert places(bench) == ["egress"]
+
+
+def test_a_canary_that_cannot_be_planted_starts_nothing(bench: Bench) -> None:
+    bench.engine.programs = {**bench.engine.programs, "tee": lambda _call: FakeOutcome(1)}
+    with pytest.raises(PostureFailed), bench.open():
+        pass
+    bench.proved_gone()
+    assert bench.report()["canary"]["path"] is None

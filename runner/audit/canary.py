@@ -1,0 +1,63 @@
+"""A secret that opens nothing, and the search for it in what passes by.
+
+Only a program that went through the home folder can have the token, so where it shows up, somebody carried it there. It
+is looked for as it is, in upper case, in hexadecimal, reversed, and in base64 wherever it lies in the encoded. What is
+compressed, encrypted or cut up is not found: the search is an alarm, and never the reason why something is safe.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["Canary", "CanaryStream"]
+
+_PREFIX = "dpl_"
+
+
+class Canary:
+    """One run's token. `core` is the random part, of at least 32 lower-case hexadecimal digits."""
+
+    def __init__(self, core: str) -> None:
+        self.token = f"{_PREFIX}{core}"
+        forms = {core, core.upper(), core[::-1], core.encode().hex(), *_base64_forms(core)}
+        self._texts = tuple(sorted(forms))
+        self._bytes = tuple(form.encode("ascii") for form in self._texts)
+        self.longest = max(map(len, self._bytes))
+
+    def within(self, value: Any) -> bool:
+        """Whether a JSON value, a text or bytes hold the token; keys of objects count."""
+        if isinstance(value, str):
+            return any(form in value for form in self._texts)
+        if isinstance(value, bytes):
+            return any(form in value for form in self._bytes)
+        if isinstance(value, Mapping):
+            return any(self.within(key) or self.within(inner) for key, inner in value.items())
+        return isinstance(value, list | tuple) and any(self.within(inner) for inner in value)
+
+
+class CanaryStream:
+    """The same over bytes that come in pieces: a token that is cut between two of them is found."""
+
+    def __init__(self, canary: Canary) -> None:
+        self._canary = canary
+        self._end = b""
+        self.seen = False
+
+    def take(self, piece: bytes) -> None:
+        """The next piece has been looked at."""
+        if not self.seen:
+            whole = self._end + piece
+            self.seen = self._canary.within(whole)
+            self._end = whole[-(self._canary.longest - 1) :]
+
+
+def _base64_forms(core: str) -> set[str]:
+    """The part of its base64 that does not depend on what stands before and after it, at each of three places."""
+    forms = set()
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + core.encode()).decode("ascii")
+        whole_digits = (before + len(core)) * 8 // 6
+        forms.add(encoded[-(-before * 8 // 6) : whole_digits])
+    return forms | {form.translate(str.maketrans("+/", "-_")) for form in forms}
