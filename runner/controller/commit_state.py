@@ -197,13 +197,13 @@ def _reachable(tree: str, tips: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 def archive_git_state(git: GuestGit) -> bytes | None:
     """A tar archive of `.git` without the stores, the same bytes for the same state; None if over 64 MiB or closed."""
     left_out = (f"--exclude=./{name}" for name in STORES)
-    return _whole(git.program(*_TAR, "--directory=.git", *left_out, "."))
+    return _whole(git.program(*_TAR, "--directory=.git", *left_out, ".", whole=True))
 
 
 def archive_files(git: GuestGit, listed: bytes) -> bytes | None:
     """A tar archive of the listed paths, the same bytes for the same files; None if over 64 MiB or one is missing."""
     options = ("--no-recursion", "--null", "--verbatim-files-from", "--files-from=-")
-    return _whole(git.program(*_TAR, *options, stdin=[listed]))
+    return _whole(git.program(*_TAR, *options, stdin=[listed], whole=True))
 
 
 def _whole(result: SpawnResult) -> bytes | None:
@@ -212,8 +212,8 @@ def _whole(result: SpawnResult) -> bytes | None:
 
 def list_objects(git: GuestGit, arguments: tuple[str, ...]) -> bytes | None:
     """The names of the objects that `rev-list ARGUMENTS` finds, a line each; None if one that it meets is missing."""
-    return _whole(git.run("rev-list", "--objects", "--no-object-names", *arguments))
+    return _whole(git.run("rev-list", "--objects", "--no-object-names", *arguments, whole=True))
 
 
 def _pack(git: GuestGit, names: list[bytes]) -> bytes | None:
-    return _whole(git.run("pack-objects", "--stdout", "-q", "--window=0", stdin=names))
+    return _whole(git.run("pack-objects", "--stdout", "-q", "--window=0", stdin=names, whole=True))

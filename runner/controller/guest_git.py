@@ -58,19 +58,23 @@ class GuestGit:
         sink: OutputSink | None = None,
         hooks: bool = False,
         deadline_seconds: float | None = None,
+        whole: bool = False,
     ) -> SpawnResult:
-        """The result of `git ARGS`; without `hooks`, no hook runs. `index` names another index file."""
+        """The result of `git ARGS`; without `hooks`, no hook runs. `index` names another index file.
+
+        With `whole`, output that is too large to be kept ends the program: a part of it would be of no use.
+        """
         # A graft would make the workspace's git see a history that the gate, and the remote, do not.
         environment = {**self.environment, "GIT_GRAFT_FILE": "/dev/null"}
         if index is not None:
             environment["GIT_INDEX_FILE"] = index
         hooks_path = self.hooks_path if hooks else "/dev/null"
         argv = ("git", "--no-replace-objects", *_SAFE, "-c", f"core.hooksPath={hooks_path}", *args)
-        return self._spawn(argv, environment, stdin, sink=sink, deadline_seconds=deadline_seconds)
+        return self._spawn(argv, environment, stdin, sink=sink, deadline_seconds=deadline_seconds, whole=whole)
 
-    def program(self, *argv: str, stdin: Iterable[bytes] | None = None) -> SpawnResult:
+    def program(self, *argv: str, stdin: Iterable[bytes] | None = None, whole: bool = False) -> SpawnResult:
         """The result of one of the image's own programs, named by absolute path, in the workspace's root."""
-        return self._spawn(argv, self.environment, stdin)
+        return self._spawn(argv, self.environment, stdin, whole=whole)
 
     def _spawn(
         self,
@@ -80,9 +84,13 @@ class GuestGit:
         *,
         sink: OutputSink | None = None,
         deadline_seconds: float | None = None,
+        whole: bool = False,
     ) -> SpawnResult:
         seconds = min(deadline_seconds or self.deadline_seconds, self.remaining())
-        request = SpawnRequest(argv, environment, seconds, _OUTPUT_CAP_BYTES, stdin=stdin, sink=sink)
+        kill_at = _OUTPUT_CAP_BYTES if whole else None
+        request = SpawnRequest(
+            argv, environment, seconds, _OUTPUT_CAP_BYTES, stdin=stdin, sink=sink, kill_at_bytes=kill_at
+        )
         try:
             return self.sandbox.spawn(request)
         except FileRefused as refused:  # the run closed the workspace's root to itself: nothing can be started there
