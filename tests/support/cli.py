@@ -42,7 +42,9 @@ def call(tool: str, **arguments: Any) -> Invocation:
     return (tool if tool == "git" else f"workspace.{tool}", arguments)
 
 
-def run_cli(*arguments: str, stdin: str = "", environment: Mapping[str, str] | None = None) -> CliRun:
+def run_cli(
+    *arguments: str, stdin: str = "", environment: Mapping[str, str] | None = None, patience_seconds: int = 240
+) -> CliRun:
     """`runner ARGUMENTS` in a process of its own."""
     finished = subprocess.run(
         [sys.executable, "-m", "runner.doors.cli", *arguments],
@@ -50,7 +52,7 @@ def run_cli(*arguments: str, stdin: str = "", environment: Mapping[str, str] | N
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=patience_seconds,
         env={**os.environ, **(environment or {})},
     )
     answers = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
@@ -66,6 +68,7 @@ def run_runner(
     ref: str | None = None,
     environment: Mapping[str, str] | None = None,
     depth: int | None = None,
+    patience_seconds: int = 240,
 ) -> CliRun:
     """One whole run under a policy document."""
     policy_file = tmp_path / "policy.yml"
@@ -77,5 +80,5 @@ def run_runner(
         options += ["--ref", ref]
     if depth is not None:
         options += ["--depth", str(depth)]
-    ran = run_cli(*options, stdin=lines, environment=environment)
+    ran = run_cli(*options, stdin=lines, environment=environment, patience_seconds=patience_seconds)
     return CliRun(ran.exit_code, ran.answers, ran.stderr, out)
