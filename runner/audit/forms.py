@@ -20,6 +20,7 @@ __all__ = [
     "Changes",
     "Check",
     "Count",
+    "Depth",
     "Ending",
     "Form",
     "Milliseconds",
@@ -57,12 +58,16 @@ class AuditLine(Form):
     hash: Sha256
 
 
+Depth = Annotated[int | None, Field(ge=1, description="Commits of history that the workspace has; null: all.")]
+
+
 class RunStarted(Form):
     """The first line: what the run was asked to be, by which controller, and the key that will seal it."""
 
     version: str
     repository: Annotated[str | None, Field(description="The address as it was checked; null without a workspace.")]
     ref: str | None
+    depth: Depth
     policy: Annotated[str, Field(description="Where the policy came from.")]
     policy_sha256: Sha256
     tools: list[str]
@@ -84,6 +89,7 @@ class Repository(Form):
     base_commit: str
     branch: str | None
     default_branch: str | None
+    depth: Depth
 
 
 class GateStart(Form):

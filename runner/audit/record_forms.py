@@ -19,6 +19,7 @@ from runner.audit.forms import (
     Changes,
     Check,
     Count,
+    Depth,
     Ending,
     Form,
     Milliseconds,
@@ -50,6 +51,7 @@ class RepositoryNamed(Form):
     base_commit: str | None
     branch: str | None = None
     default_branch: str | None = None
+    depth: Depth = None
 
 
 class Images(Form):
@@ -195,6 +197,7 @@ class RequestTold(Form):
     version: str
     repository: str | None
     ref: str | None
+    depth: Depth
     policy: str
     policy_sha256: Sha256
     tools: list[str]

@@ -26,6 +26,8 @@ __all__ = ["finish"]
 _ATTEMPTS = 5
 """Of a step that Ctrl-C interrupts. Who presses it more often means it."""
 
+_TEAR_DOWN_SECONDS = 20.0  # after it no attempt is begun anew
+
 
 def finish(prepared: Prepared, run: Run, key: SigningKey) -> None:
     """Nothing of the run is left but its record, which is sealed.
@@ -40,8 +42,11 @@ def finish(prepared: Prepared, run: Run, key: SigningKey) -> None:
     watch.start("teardown")
     teardown = _tear_down(prepared)
     watch.stop()
-    if not teardown["verified"] and run.failure is None:
-        run.failure = RunnerError(f"teardown could not be verified: {teardown['leftovers']}", hint="Run `runner gc`.")
+    if not teardown["verified"] and run.ended is None:
+        # What ended the run before stays its reason; the report has both.
+        said = "; ".join(teardown["leftovers"])
+        hint = "Run `runner gc` once the engine is well again."
+        run.failure = RunnerError(f"teardown could not be verified: {said}", hint=hint, code="teardown_failed")
     _again(prepared, "closing the log", lambda: _close_log(prepared, run, teardown))
     _again(prepared, "writing the record", lambda: _write_record(prepared, run, teardown, key))
     prepared.progress(_closing_line(prepared, run))
@@ -60,9 +65,18 @@ def _again(prepared: Prepared, what: str, step: Callable[[], None]) -> None:
 def _keep_changes(prepared: Prepared, run: Run) -> None:
     """What the run did is not lost with it: also after a limit or Ctrl-C, when a fresh helper has to be asked."""
     with suppress(RunnerError, ToolError, KeyboardInterrupt):
-        if run.interrupted:
-            prepared.sandbox.reconnect()
-        changes = report.write_changes(prepared, prepared.record.folder)
+        try:
+            if run.interrupted:
+                prepared.sandbox.reconnect()
+            changes = report.write_changes(prepared, prepared.record.folder)
+        except SandboxLost as error:
+            # Nobody had asked the workspace for anything since it went: the run must not pass for a whole one.
+            if run.ended is None and not run.interrupted:
+                run.failure = error
+            raise
+        except OSError:
+            # The disk below the record is full. The containers must go all the same; the report says what is missing.
+            changes = report.NO_CHANGES
         run.facts["changes"] = changes
         prepared.audit.append("changes", {name: changes[name] for name in changes if name != "files"})
 
@@ -81,15 +95,27 @@ def _close_log(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
 def _write_record(prepared: Prepared, run: Run, teardown: dict[str, Any], key: SigningKey) -> None:
     """Report and receipt are in the run's folder, and in `--out`. A run that cannot be sealed has failed."""
     record = prepared.record
-    report.write(prepared, run, teardown)
+    kept = _write_report(prepared, run, teardown)
     ending = prepared.scrubber.value(_ending(run, teardown))
     try:
         record.keep(PUBLIC_KEY, key.public.pem)
         record.keep(RECEIPT, seal(prepared.audit, record.run_id, ending, key))
     except (AuditUnwritable, OSError) as error:
         run.failure = run.failure or _unsealed(error)
-        report.write(prepared, run, teardown)
+        kept = _write_report(prepared, run, teardown)
     report.hand_over(prepared)
+    if not kept:
+        report.write_out(prepared, run, teardown)
+
+
+def _write_report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> bool:
+    """Whether the run's folder has the report; a full disk there has made the run fail, and `--out` may have room."""
+    try:
+        report.write(prepared, run, teardown)
+    except RunnerError as error:
+        run.failure = run.failure or error
+        return False
+    return True
 
 
 def _ending(run: Run, teardown: dict[str, Any]) -> dict[str, Any]:
@@ -119,6 +145,7 @@ def _tear_down(prepared: Prepared) -> dict[str, Any]:
     leftovers: list[str] = []
     if not prepared.request.needs_workspace:
         return {"verified": True, "leftovers": leftovers}
+    give_up = prepared.host.monotonic() + _TEAR_DOWN_SECONDS
     for _attempt in range(_ATTEMPTS):
         try:
             with suppress(RunnerError):
@@ -130,6 +157,8 @@ def _tear_down(prepared: Prepared) -> dict[str, Any]:
             leftovers = ["unknown: tear-down was interrupted again and again"]
         except RunnerError as error:
             leftovers = [error.message]
+            if prepared.host.monotonic() > give_up:
+                break  # an engine that hangs would be waited for again and again
     return {"verified": not leftovers, "leftovers": leftovers}
 
 

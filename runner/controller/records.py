@@ -16,11 +16,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from runner.model.errors import UsageError
+from runner.model.errors import RunnerError, UsageError
 
-__all__ = ["RunRecord", "StateFolder"]
+__all__ = ["RunRecord", "StateFolder", "as_text"]
 
 _RUN_ID_BYTES = 6  # 48 bits: names stay short, and a clash within one host is out of reach
+
+
+def as_text(facts: Mapping[str, Any]) -> str:
+    """The facts as a file of ours has them."""
+    # ASCII by escapes: a tool's name or a path may hold lone surrogates, which no UTF-8 file can.
+    return json.dumps(facts, indent=2, sort_keys=True) + "\n"
 
 
 class RunRecord:
@@ -32,12 +38,21 @@ class RunRecord:
         self._lock = lock
 
     def note(self, name: str, facts: Mapping[str, Any]) -> None:
-        """The JSON file `name` of this run has `facts`, replaced as a whole."""
-        target = self.folder / name
+        """The JSON file `name` of this run has `facts`, replaced as a whole.
+
+        Raises:
+            RunnerError: code `state_unwritable`; then the file is as it was.
+        """
         draft = self.folder / f".{name}.new"
-        # ASCII by escapes: a tool's name or a path may hold lone surrogates, which no UTF-8 file can.
-        draft.write_text(json.dumps(facts, indent=2, sort_keys=True) + "\n", encoding="ascii")
-        draft.replace(target)
+        try:
+            draft.write_text(as_text(facts), encoding="ascii")
+            draft.replace(self.folder / name)
+        except OSError as error:
+            raise RunnerError(
+                f"{self.folder / name} cannot be written: {error.strerror}",
+                hint="Free space there, or choose another state folder with RUNNER_STATE_DIR.",
+                code="state_unwritable",
+            ) from error
 
     def keep(self, name: str, data: bytes) -> None:
         """The file `name` of this run has exactly `data`, on the disk, replaced as a whole."""
@@ -72,6 +87,9 @@ class StateFolder:
 
     def _identity(self) -> str:
         file = self.path / "controller-id"
+        with contextlib.suppress(FileNotFoundError):
+            # Nothing is written where it is known: `runner gc` works on a full disk too.
+            return file.read_text(encoding="ascii").strip()
         with contextlib.suppress(FileExistsError):
             # Written aside and linked, so that two controllers starting at once agree on one complete identity.
             draft = self.path / f".controller-id.{secrets.token_hex(4)}"

@@ -17,6 +17,7 @@ from runner import __version__
 from runner.audit.canary import CanaryStream
 from runner.audit.seal import RECEIPT
 from runner.controller.guest_git import GuestGit, hex_name
+from runner.controller.records import as_text
 from runner.controller.spec import RunRequest
 from runner.gate.address import Address
 from runner.model.errors import RunnerError, UsageError
@@ -25,20 +26,22 @@ if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
     from runner.controller.run import Run
 
-__all__ = ["OUTPUTS", "hand_over", "intent", "intent_facts", "write", "write_changes"]
+__all__ = ["NO_CHANGES", "OUTPUTS", "hand_over", "intent", "intent_facts", "write", "write_changes", "write_out"]
 
 REPORT_VERSION = 1
 OUTPUTS = ("report.json", "audit.jsonl", RECEIPT, "changes.patch")
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
 _PATCH_SECONDS = 30.0
-_NO_CHANGES = {
+NO_CHANGES: dict[str, Any] = {
     "files": [],
     "file_count": 0,
     "paths_sha256": hashlib.sha256(b"").hexdigest(),
     "patch_bytes": 0,
     "truncated": False,
+    "failed": True,
 }
+"""What the report has instead of changes that could not be told."""
 
 
 def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]:
@@ -95,7 +98,7 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
     patch = _PatchFile(folder / "changes.patch", canary)
     try:
         if tree is None:
-            return {**_NO_CHANGES, "failed": True}
+            return NO_CHANGES
         base = prepared.baseline.base_commit
         diff = ("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", base, tree)
         made = git.run(*diff, "--binary", "--full-index", sink=patch)
@@ -127,7 +130,19 @@ def _present_tree(git: GuestGit) -> str | None:
 
 def write(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
     """The report is in the run's folder, without secrets: it holds what programs of the set-up said."""
-    prepared.record.note("report.json", prepared.scrubber.value(_report(prepared, run, teardown)))
+    prepared.record.note("report.json", _scrubbed(prepared, run, teardown))
+
+
+def write_out(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
+    """The report is in `--out`, when that was asked for, although the run's own folder could not take it."""
+    if prepared.request.out is not None:
+        text = as_text(_scrubbed(prepared, run, teardown))
+        (prepared.request.out / "report.json").write_text(text, encoding="ascii")
+
+
+def _scrubbed(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = prepared.scrubber.value(_report(prepared, run, teardown))
+    return facts
 
 
 def hand_over(prepared: Prepared) -> None:

@@ -336,7 +336,8 @@ class HelperChannel:
                 broken("it did not answer in time")
             if not data:
                 raise SandboxLost(
-                    "the workspace has ended", hint="It reached its deadline, ran out of memory, or killed its helper."
+                    "the workspace has ended",
+                    hint="It reached its deadline, ran out of memory, killed its helper, or the engine broke off.",
                 )
             self._decoder.feed(data)
         if frame.head.integer("id") != begun.id:

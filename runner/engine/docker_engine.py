@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import docker
@@ -18,7 +19,14 @@ from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_expo
 
 from runner.engine.contract import EngineInfo, ImageInfo, Sandbox, SandboxInfo, SandboxSpec
 from runner.engine.docker_sandbox import DockerSandbox
-from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_DEADLINE, LABEL_RUN, container_plan, root_of
+from runner.engine.docker_spec import (
+    LABEL_CONTROLLER,
+    LABEL_DEADLINE,
+    LABEL_RUN,
+    ContainerPlan,
+    container_plan,
+    root_of,
+)
 from runner.engine.known_flaws import Component, require_sound_engine
 from runner.model.errors import EngineUnavailable
 
@@ -127,8 +135,25 @@ class DockerEngine:
             spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS, remapped="userns" in info.security
         )
         api = self._client.api
-        with engine_errors("creating the workspace container"):
-            created = api.create_container(
+        container_id = self._create(plan)
+        try:
+            with engine_errors("starting the workspace container"):
+                api.start(container_id)
+            return DockerSandbox(api, container_id, spec.user, root_of(spec), self._remove_container, info.security)
+        except BaseException:
+            self._remove_container(container_id)
+            raise
+
+    def _create(self, plan: ContainerPlan) -> str:
+        """The id of a container that is made and not started yet; none is left when this raises.
+
+        In a thread of its own: an interrupt would give up the answer and not the request, and the engine would make a
+        container that a tear-down has already looked for.
+        """
+        api = self._client.api
+        with ThreadPoolExecutor(1) as thread:
+            asked = thread.submit(
+                api.create_container,
                 image=plan.image,
                 command=plan.command,
                 name=plan.name,
@@ -140,14 +165,13 @@ class DockerEngine:
                 network_disabled=True,
                 host_config=api.create_host_config(**plan.host),
             )
-        container_id = str(created["Id"])
-        try:
-            with engine_errors("starting the workspace container"):
-                api.start(container_id)
-            return DockerSandbox(api, container_id, spec.user, root_of(spec), self._remove_container, info.security)
-        except BaseException:
-            self._remove_container(container_id)
-            raise
+            try:
+                with engine_errors("creating the workspace container"):
+                    return str(asked.result()["Id"])
+            except KeyboardInterrupt:
+                with contextlib.suppress(Exception):  # then nothing was made
+                    self._remove_container(str(asked.result()["Id"]))
+                raise
 
     def _fit_for(self, runtime: str) -> EngineInfo:
         """What the engine is, asked for once: asking takes longer than all other checks of a start.

@@ -27,6 +27,8 @@ class _Kind:
 
 _CREDENTIAL_HINT = "Check the binding's credential for this host: it is missing, expired, or lacks access."
 _KINDS = (
+    _Kind(("No space left on device",),
+          "disk_full", "Free space in the state folder (RUNNER_STATE_DIR), where mirrors are."),
     _Kind(("Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED"),
           "ssh_host_key_unknown", "Put the host's key, checked, into the known_hosts file (RUNNER_SSH_KNOWN_HOSTS)."),
     _Kind(("Permission denied (", "Load key ", "Too many authentication failures"),

@@ -25,6 +25,7 @@ EVENTS: tuple[tuple[str, Mapping[str, Any]], ...] = (
             "version": "0.1.0",
             "repository": "file:///r.git",
             "ref": None,
+            "depth": None,
             "policy": "p.yml",
             "policy_sha256": "a" * 64,
             "tools": ["git"],

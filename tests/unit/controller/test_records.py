@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner.controller.records import StateFolder
-from runner.model.errors import ExitCode, UsageError
+from runner.model.errors import ExitCode, RunnerError, UsageError
 
 HOLDER = """
 import sys
@@ -119,3 +119,30 @@ def test_a_state_folder_that_cannot_be_made_is_a_usage_error_with_the_mend(tmp_p
     with pytest.raises(UsageError) as refused:
         StateFolder(tmp_path / "file" / "state")
     assert refused.value.exit_code is ExitCode.USAGE and "RUNNER_STATE_DIR" in refused.value.hint
+
+
+def test_a_known_identity_is_read_and_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = StateFolder(tmp_path).controller_id
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    assert StateFolder(tmp_path).controller_id == known
+
+
+def test_a_note_that_cannot_be_written_says_so_and_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = StateFolder(tmp_path).begin()
+    record.note("run.json", {"a": 1})
+
+    def full(*_: object, **__: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(RunnerError) as refused:
+        record.note("run.json", {"a": 2})
+    assert refused.value.code == "state_unwritable"
+    assert json.loads((record.folder / "run.json").read_text()) == {"a": 1}
+    record.release()

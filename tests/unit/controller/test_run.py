@@ -6,7 +6,7 @@ import base64
 import json
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from runner.audit.record_forms import ReceiptFile, ReportFile
 from runner.audit.seal import file_digests
 from runner.audit.verify import Verdict, Word, verify_record
 from runner.controller.host import GateMode, Host
-from runner.controller.records import StateFolder
+from runner.controller.records import RunRecord, StateFolder
 from runner.controller.run import Run, open_run
 from runner.controller.spec import RunRequest
 from runner.egress.values import EgressEvent
@@ -340,9 +340,48 @@ def test_a_container_that_cannot_be_removed_is_named_and_the_run_does_not_count_
     bench = Bench(tmp_path, Stuck())
     with bench.open() as run:
         run.completed()
-    assert isinstance(run.ended, RunnerError) and run.exit_code is ExitCode.BUG
+    assert run.ended is not None and (run.ended.code, run.exit_code) == ("teardown_failed", ExitCode.BUG)
     assert bench.report()["teardown"]["verified"] is False and bench.report()["teardown"]["leftovers"]
     assert bench.report()["status"] == "failed"
+
+
+def test_a_full_disk_below_the_record_keeps_nothing_from_going(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("runner.controller.report.write_changes", full)
+    with bench.open() as run:
+        assert write(run) is None
+        run.completed()
+    bench.proved_gone()
+    assert bench.report()["changes"]["failed"] is True
+
+
+def test_a_report_that_the_state_folder_cannot_take_is_in_the_out_folder(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = RunRecord.note
+
+    def full(record: RunRecord, name: str, facts: Mapping[str, Any]) -> None:
+        if name == "report.json":
+            raise RunnerError("it cannot be written", code="state_unwritable")
+        noted(record, name, facts)
+
+    monkeypatch.setattr(RunRecord, "note", full)
+    with bench.open() as run:
+        run.completed()
+    assert (run.failure is not None and run.failure.code, run.exit_code != 0) == ("state_unwritable", True)
+    assert bench.report()["ended"]["code"] == "state_unwritable"
+    assert bench.report()["teardown"] == {"verified": True, "leftovers": []}
+    assert bench.events()[-1]["event"] == "run.ended"
+
+
+def test_a_workspace_that_went_after_the_last_call_does_not_make_a_completed_run(bench: Bench) -> None:
+    with bench.open() as run:
+        assert write(run) is None
+        run.completed()
+        bench.engine.sandboxes["fake-1"].lose()
+    assert (bench.report()["status"], bench.report()["ended"]["code"], run.exit_code) == ("lost", "run_ended", 5)
 
 
 def test_an_address_with_a_secret_is_refused_before_anything_is_written_down(bench: Bench) -> None:
