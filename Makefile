@@ -54,6 +54,13 @@ test-unit: setup test-tools ## the tests that need neither Docker nor network
 bench: setup engine image ## measure what the parts cost
 	@$(BIN)/python -m benchmarks
 
+# For `make soak` only: how many runs.
+N ?= 500
+
+.PHONY: soak
+soak: setup engine image ## N runs, a third of them hostile, and what they leave
+	@$(BIN)/python -m soak --runs $(N)
+
 .PHONY: check
 check: setup ## lint, format, types and import directions
 	@$(BIN)/ruff check
