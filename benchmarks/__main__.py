@@ -31,7 +31,7 @@ __all__ = ["chosen_goals", "main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measures everything, or what was chosen; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure what the parts cost.")
-    parser.add_argument("--quick", action="store_true", help="fewer samples, in less than three minutes")
+    parser.add_argument("--quick", action="store_true", help="fewer samples")
     parser.add_argument("--only", metavar="TEXT", default="", help="just the rows whose figure contains TEXT")
     parser.add_argument("--out", type=Path, help="where the JSON goes; build/bench.json, with --only bench-only.json")
     chosen = parser.parse_args(arguments)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 
 from benchmarks.failure import BenchFailed
 from benchmarks.interleave import Reading, interleave
@@ -19,11 +20,11 @@ __all__ = ["clone", "life"]
 
 _WARM_UP = 1  # the first run makes the mirror
 _REPOSITORY_PHASES = ("fetch", "clone", "setup", "baseline")
-_START_PHASES = ("start", "posture")
+_START_PHASES = ("gate", "start", "posture")
 
 
 def life(stage: Stage, rounds: int) -> dict[str, Samples]:
-    """A run with one call, in turn with a bare container that is started and removed."""
+    """A run with one call, in turn with a bare container that is started and removed, and with two of them."""
 
     def run() -> Reading:
         started = time.perf_counter()
@@ -47,7 +48,24 @@ def life(stage: Stage, rounds: int) -> dict[str, Samples]:
             stage.bare.remove(container)
         return {"create and start": (up - started) * 1000, "rm -f": (time.perf_counter() - removing) * 1000}
 
-    return interleave((run, bare), rounds, warm_up=_WARM_UP)
+    return interleave((run, bare, lambda: _two(stage)), rounds, warm_up=_WARM_UP)
+
+
+def _two(stage: Stage) -> Reading:
+    """As many containers as a run has, by what one writes without thinking of it: one after the other."""
+    with ExitStack() as stack:
+        started = time.perf_counter()
+        containers = []
+        for _ in range(2):
+            containers.append(stage.bare.start())
+            stack.callback(stage.bare.remove, containers[-1])
+        up = time.perf_counter()
+        for container in containers:
+            stage.bare.exec(container, ["true"])
+        removing = time.perf_counter()
+        stack.close()
+        removed = time.perf_counter()
+    return {"create and start two": (up - started) * 1000, "rm -f two": (removed - removing) * 1000}
 
 
 def clone(stage: Stage, rounds: int) -> dict[str, Samples]:
@@ -79,7 +97,7 @@ def _phases(milliseconds: Mapping[str, float], names: tuple[str, ...]) -> dict[s
 
 def _mirror_of_large(stage: Stage) -> str:
     """The mirror that the runs on the large repository keep: by far the largest one."""
-    mirrors = list(stage.host.state.mirrors.glob("*.git"))
+    mirrors = list(stage.host.state.mirrors.glob("*/repo.git"))
     if not mirrors:
         raise BenchFailed("no run has made a mirror yet")
     return str(max(mirrors, key=lambda path: sum(pack.stat().st_size for pack in path.glob("objects/pack/*.pack"))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks import calls, decisions, ledger, life, mixed
+from benchmarks import calls, decisions, gate, ledger, life, mixed
 from benchmarks.samples import Samples
 from benchmarks.stage import Stage
 
@@ -37,7 +37,14 @@ MEASURES: Mapping[str, Measure] = {
     "decide_file": Measure(frozenset({"default"}), decisions.file_call, 2000, 500),
     "decide_argv": Measure(frozenset({"default", "strict"}), decisions.git_argv, 1000, 300),
     "ledger_50k": Measure(frozenset({"ledger", "find"}), ledger.ledger_50k, 40, 15),
-    "life": Measure(frozenset({"cold start", "teardown", "create and start", "rm -f"}), life.life, 30, 8),
+    "life": Measure(
+        frozenset({"cold start", "teardown", "create and start", "rm -f", "create and start two", "rm -f two"}),
+        life.life,
+        30,
+        8,
+    ),
     "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 20, 5),
+    "push_small": Measure(frozenset({"runner", "plain"}), gate.push_small, 20, 5),
+    "push_pack": Measure(frozenset({"runner", "plain"}), gate.push_pack, 3, 2),
     "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 10, 3),
 }

@@ -68,9 +68,9 @@ class Stage:
     git_environment: dict[str, str]
 
     @contextmanager
-    def open(self, repository: Path) -> Iterator[OpenRun]:
+    def open(self, repository: Path, policy: LoadedPolicy | None = None) -> Iterator[OpenRun]:
         """A run on `repository`, torn down and verified when the block ends. Raises BenchFailed when it was not."""
-        request = RunRequest(str(repository), None, self.policy, frozenset(TOOLS), None)
+        request = RunRequest(str(repository), None, policy or self.policy, frozenset(TOOLS), None)
         with open_run(self.host, request, lambda _line: None) as run:
             if run.prepared is None:
                 raise BenchFailed("the run has no workspace")

@@ -50,7 +50,7 @@ class Row:
             "goal": self.goal.words,
             "ratio": round(self.ratio, 3),
             "difference_ms": None if self.difference_ms is None else round(self.difference_ms, 3),
-            "met": self.met,
+            "met": None if self.goal.bound is Bound.TOLD else self.met,
             "ours": self.ours.as_json(),
             "other": None if self.other is None else self.other.as_json(),
             "how": self.goal.how,
@@ -96,7 +96,7 @@ def _line(number: int, row: Row) -> str:
         _series(row.other),
         row.goal.words,
         _measured(row),
-        "yes" if row.met else "**no**",
+        "-" if row.goal.bound is Bound.TOLD else "yes" if row.met else "**no**",
         str(len(row.ours.values)),
     )
     return f"| {' | '.join(cells)} |"

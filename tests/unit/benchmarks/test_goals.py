@@ -65,6 +65,12 @@ def test_the_bound_itself_is_within_the_goal(
     assert not goal.met(missed[0], missed[1])
 
 
+def test_a_figure_without_a_goal_is_told_as_a_ratio_and_never_missed() -> None:
+    told = _goal(Bound.TOLD, 1)
+    assert told.met(1000.0, 1.0) and told.ratio(30.0, 10.0) == 3
+    assert told.words == "none"
+
+
 def test_a_ratio_has_the_direction_of_its_goal() -> None:
     assert _goal(Bound.FASTER, 25).ratio(2.0, 50.0) == 25
     assert _goal(Bound.LONGER, 2).ratio(50.0, 25.0) == 2
