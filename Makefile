@@ -18,6 +18,10 @@ export ENGINE_DRY_RUN ?=
 # For `make setup` only: the Python to make the virtual environment with (empty: the first one that is new enough).
 export PYTHON ?=
 
+# For `make mutants` only: patterns of mutants' names to run again, such as 'runner.policy.push.*' (empty: all that have
+# no verdict yet).
+MUTANTS ?=
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 12
@@ -60,6 +64,10 @@ N ?= 500
 .PHONY: soak
 soak: setup engine image ## N runs, a third of them hostile, and what they leave
 	@$(BIN)/python -m soak --runs $(N)
+
+.PHONY: mutants
+mutants: setup ## change the policy's code a little, thousands of times, and list the changes that no test notices
+	@PATH="$(CURDIR)/$(BIN):$$PATH" nice -n 10 $(BIN)/python -m scripts.mutants $(MUTANTS)
 
 .PHONY: check
 check: setup ## lint, format, types and import directions

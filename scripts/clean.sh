@@ -10,5 +10,5 @@ if [ -x .venv/bin/runner ]; then
 elif [ -e build/images.json ]; then
     printf 'make clean: images are left, since .venv is gone. Run `make setup` and `make clean` to remove them.\n' >&2
 fi
-rm -rf build dist .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
+rm -rf build dist mutants .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage htmlcov
 find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -129,7 +129,7 @@ def _reason(name: str) -> str | None:
     # Both spellings count: npm reads its variables in any case, curl and others the proxies' in lower case.
     for prefix in _PACKAGE_MANAGER_PREFIXES:
         if name.lower().startswith(prefix):
-            key = name.lower().removeprefix(prefix).replace("-", "_")
+            key = name.lower().removeprefix(prefix)
             return None if key in _PACKAGE_MANAGER_KEYS else "this setting can name a program or a file to read"
     upper = name.upper()
     if upper in _NAMES:

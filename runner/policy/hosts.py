@@ -125,7 +125,7 @@ def _refuse_url(text: str) -> None:
 def _check_host(host: str) -> None:
     if len(host) <= 253 and _HOST.fullmatch(host) is not None:
         return
-    if _HOST.fullmatch(host.lower()) is not None:
+    if host != host.lower() and _HOST.fullmatch(host.lower()) is not None:
         raise ValueError("is in upper case; write host names in lower case")
     raise ValueError(f"is no host name; {_FORMS}")
 
@@ -140,5 +140,6 @@ def _is_address(host: str) -> bool:
         ipaddress.ip_address(host)
     except ValueError:
         # Forms such as 127.1 or 0x7f.1: the last label of a name is never a number.
-        return host.rsplit(".", 1)[-1].isdigit() or host.rsplit(".", 1)[-1].startswith("0x")
+        last = host.rpartition(".")[2]
+        return last.isdigit() or last.startswith("0x")
     return True

@@ -194,8 +194,8 @@ def _judge_run(call: Call, command: NodeCommand) -> Decision | None:
 def _judge_output(call: Call, name: str, value: str) -> Decision | None:
     """Refused unless the file or folder that node would write is one that the run may rewrite freely."""
     path = inside_workspace(call, value)
-    if name == "--test-reporter-destination" and (value in ("stdout", "stderr") or path is not None):
-        held = path is not None and ".git" in path.split("/")
+    if name == "--test-reporter-destination" and path is not None:  # `stdout` and `stderr` too look like files of it
+        held = ".git" in path.split("/")
         return deny_hooks("git.hooks.path", f"{name} {value}") if held else None
     if path is not None and call.policy.scratch_allowed(f"{path}/x" if name.endswith("-dir") else path):
         return None

@@ -73,7 +73,6 @@ def judge_module(call: Call, specifier: str, rule: str) -> Decision | None:
     path = specifier
     if specifier.startswith("file:"):
         path = unquote(specifier.removeprefix("file:").split("?")[0].split("#")[0])
-        path = "/" + path.lstrip("/") if path.startswith("/") else path
     elif not specifier.startswith((".", "/")):
         # A bare name is a package; the same name as a path catches options that take either.
         found = judge_file(call, posixpath.join("node_modules", specifier), rule)
@@ -101,7 +100,7 @@ def _main_of(call: Call, folder: str) -> str | None:
     if not isinstance(main, str) or not main:
         return None
     target = posixpath.normpath(posixpath.join(folder, main))
-    if target.startswith("../") or target in ("..",) or target.startswith("/"):
+    if target == ".." or target.startswith(("../", "/")):
         return None
     if call.tree.kind(target) is EntryKind.FILE:
         return target

@@ -146,7 +146,7 @@ def _options(program: _Program, options: Iterable[tuple[str, str]], known: froze
 def _no_verb(program: _Program, verb: str) -> NotAllowed:
     if verb in program.installs:
         hint = "What set-up installed is all there is."
-    elif verb in ("exec", "x", "dlx", "create", "init", *_RUN_VERBS):
+    elif verb in ("exec", "init", *_RUN_VERBS):  # other ways to start a program are refused before
         hint = "Run a script of package.json by its name."
     else:
         hint = did_you_mean(verb, ("run", "test", "start", "stop", "ls"), dashes=f"{program.name} ")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.policy.append_only import decide_append, first_lost_line
 
@@ -28,7 +29,7 @@ BASE = b"a\nb\nc\n"
     ],
 )
 def test_lines_may_be_added_anywhere(base: bytes, new: bytes) -> None:
-    assert decide_append(base, new).allowed
+    assert decide_append(base, new) == Decision.allow("append.lines-kept")
 
 
 @pytest.mark.parametrize(
@@ -52,9 +53,10 @@ def test_lines_may_be_added_anywhere(base: bytes, new: bytes) -> None:
 )
 def test_no_line_may_be_changed_moved_or_removed(base: bytes, new: bytes, line: int) -> None:
     decision = decide_append(base, new)
-    assert decision.code is ErrorCode.WORKSPACE_APPEND_ONLY
+    assert (decision.code, decision.rule) == (ErrorCode.WORKSPACE_APPEND_ONLY, "append.line-lost")
     assert first_lost_line(base, new) == line
 
 
 def test_an_add_only_file_cannot_be_deleted() -> None:
-    assert decide_append(b"", None).code is ErrorCode.WORKSPACE_APPEND_ONLY
+    decision = decide_append(b"", None)
+    assert (decision.code, decision.rule) == (ErrorCode.WORKSPACE_APPEND_ONLY, "append.delete")

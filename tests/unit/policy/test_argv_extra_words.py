@@ -101,3 +101,10 @@ def test_a_script_is_judged_with_the_words_after_its_name(line: str, code: Error
 )
 def test_a_script_with_harmless_words_runs(line: str) -> None:
     assert _code(line) is None
+
+
+def test_a_config_of_mise_that_cannot_be_read_hides_no_other_one() -> None:
+    tasks = '[tasks.t]\nrun = ["echo", "ls", "git"]\n'
+    tree = FakeTree({**FakeTree().original, "mise.toml": "broken[", ".mise.toml": tasks})
+    assert code_of(["mise", "run", "t", "push"], tree) is ErrorCode.GIT_PUSH_VIA_RUN_COMMAND
+    assert code_of(["mise", "run", "t", "status"], tree) is None

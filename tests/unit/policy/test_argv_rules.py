@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from runner.model.errors import ErrorCode, PolicyInvalid
-from runner.policy.argv_rules import Rule
+from runner.model.tree import EntryKind
+from runner.policy.argv_rules import ObligingTree, Rule
 from runner.policy.argv_values import Preset
 from runner.policy.load import load_policy, parse_policy
 from tests.support.argv_trees import FakeTree
@@ -229,3 +230,122 @@ def test_many_rules_and_words_are_compared_quickly() -> None:
     start = time.process_time()
     assert judge(argv, preset="default", rules=own).decision.allowed
     assert time.process_time() - start < 2
+
+
+def test_examples_are_judged_over_a_tree_where_every_file_is_there_and_none_is_the_runs() -> None:
+    tree = ObligingTree()
+    assert [tree.kind(path) for path in ("a", "a/.git", "a/HEAD", "a.git")] == [
+        *(EntryKind.FILE, None, None, EntryKind.FILE)
+    ]
+    assert (tree.read_text("a"), tree.git_aliases()) == (None, {})
+    assert not tree.created_by_run("a") and not tree.changed_by_run("a")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "word", "hit"),
+    [
+        *(("a*c", "abc", True), ("a*c", "ac", True), ("a*c", "abcd", False), ("a*c", "xac", False)),
+        *(("ab*ba", "aba", False), ("ab*ba", "abba", True), ("*b*", "abc", True), ("*b*", "b", True), ("*", "", True)),
+        *(("a*b*c", "aXbYc", True), ("a*b*c", "acb", False), ("a*bb*c", "abc", False), ("a**", "a", False)),
+        *(("*b*b*", "ab", False), ("*b*b*", "abb", True), ("a", "a", True), ("a", "aa", False), ("a*a", "a", False)),
+        *(("x*ab*b", "xabb", True), ("x*ab*b", "xab", False), ("*ab*ab*", "aab", False), ("*ab*ab*", "abab", True)),
+    ],
+)
+def test_a_star_stands_for_any_text_in_a_word(pattern: str, word: str, hit: bool) -> None:
+    if "**" in pattern:
+        with pytest.raises(ValueError, match="within a word"):
+            rules(rule(["npm", pattern], hits=[["npm", "a"]], misses=[["git"]]))
+        return
+    other = ["git", "x"]
+    given = [["npm", word]]
+    made = rule(["npm", pattern], hits=given if hit else [["npm", pattern]], misses=[other] if hit else given)
+    assert rules(made)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "words", "hit"),
+    [
+        (["npm", "**"], ["npm"], True),
+        (["npm", "**"], ["npm", "a", "b"], True),
+        (["npm", "**", "x"], ["npm", "a", "x"], True),
+        (["npm", "**", "x"], ["npm", "x"], True),
+        (["npm", "**", "x"], ["npm", "x", "a"], False),
+        (["npm", "**", "x", "y"], ["npm", "x", "x", "y"], True),
+        (["npm", "**", "x", "**", "y"], ["npm", "y", "x", "y"], True),
+        (["npm", "**", "x", "**", "y"], ["npm", "y", "x"], False),
+        (["npm", "a"], ["npm"], False),
+        (["npm"], ["npm", "a"], False),
+        (["npm", {"any": ["a", "b*"]}], ["npm", "bc"], True),
+        (["npm", {"any": ["a", "b*"]}], ["npm", "c"], False),
+    ],
+)
+def test_two_stars_stand_for_any_number_of_words(patterns: list[Any], words: list[str], hit: bool) -> None:
+    whole = policy(argv={"rules": [rule(patterns, hits=[words], misses=[["git"]])]}) if hit else None
+    if not hit:
+        with pytest.raises(ValueError, match="does not match its own example"):
+            policy(argv={"rules": [rule(patterns, hits=[words], misses=[["git"]])]})
+    assert (whole is not None) == hit
+
+
+def whole(**keys: Any) -> dict[str, Any]:
+    return {**rule(["npm", "a"], hits=[["npm", "a"]], misses=[["git"]]), **keys}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"id": "a" * 60},
+        {"reason": "a" * 300},
+        {"match": ["npm", "a" * 2000], "examples": {"match": [["npm", "a" * 2000]], "noMatch": [["git"]]}},
+        {"match": ["npm", "X\ud7ff\ue000X"], "examples": {"match": [["npm", "X\ud7ff\ue000X"]], "noMatch": [["git"]]}},
+    ],
+)
+def test_the_largest_rule_that_fits_is_accepted(keys: dict[str, Any]) -> None:
+    assert rules(whole(**keys))
+
+
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        ({"id": "a" * 61}, "is no id"),
+        ({"id": "A"}, "is no id"),
+        ({"reason": "a" * 301}, "a sentence"),
+        ({"reason": " "}, "a sentence"),
+        ({"message": "a\nb"}, "a sentence"),
+        ({"match": ["npm", "a\0"]}, "is no word"),
+        ({"match": ["npm", "\ud800"]}, "is no word"),
+        ({"match": ["npm", "\udfff"]}, "is no word"),
+        ({"match": ["npm", "a" * 2001]}, "is no word"),
+        ({"match": ["npm", "a**"]}, "within a word"),
+        ({"examples": {"match": [["npm", "b"]], "noMatch": [["git"]]}}, r"own example \['npm', 'b'\]"),
+        ({"examples": {"match": [["npm", "a"]], "noMatch": [["npm", "a"]]}}, r"matches \['npm', 'a'\]"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said(keys: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        rules(whole(**keys))
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"), [("no stashes.", "no stashes"), (".dots", ".dots"), ("ends in X", "ends in X")]
+)
+def test_a_refusal_ends_in_one_full_stop(text: str, shown: str) -> None:
+    own = rules({**NO_STASH, "message": text})
+    decision = judge(["git", "stash"], preset="default", rules=own).decision
+    assert decision.message == f"Refused by own.no-stash: {shown}."
+
+
+def test_a_rule_is_tried_over_a_tree_where_nothing_was_made_by_the_run() -> None:
+    allow = rule(["node", "scratch/a.mjs"], hits=[["node", "scratch/a.mjs"]], misses=[["git"]], decision="allow")
+    deny = rule(["node", "**"], hits=[["node", "x"]], misses=[["git"]], id="two")
+    assert rules(allow, deny)
+
+
+def test_a_rule_that_denies_has_to_stand_behind_the_one_that_it_bends() -> None:
+    allow = rule(["npm", "ls"], hits=[["npm", "ls"]], misses=[["git"]], decision="allow")
+    deny = rule(["npm", "**"], hits=[["npm", "x"]], misses=[["git"]], id="two")
+    other = rule(["npm", "ci"], hits=[["npm", "ci"]], misses=[["git"]], id="three", decision="allow")
+    assert rules(allow, deny)
+    for given in ((deny, allow), (allow,), (deny, allow, other)):
+        with pytest.raises(ValueError, match="never take effect"):
+            rules(*given)

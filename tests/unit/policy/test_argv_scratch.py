@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from runner.model.errors import ErrorCode
+from runner.model.tree import EntryKind
 from runner.policy.tree_questions import MAX_QUESTIONS
 from tests.support.argv_trees import FakeTree, code_of, decide
 
@@ -204,14 +205,55 @@ def test_script_of_the_clone_does_not_execute_scratch(script: str) -> None:
     assert code_of(["npm", "run", "x"], tree) is SCRATCH
 
 
-@pytest.mark.parametrize("main", ["lib.js", "./lib", "out", "../dir", "/etc/x", "", 3, "missing"])
+@pytest.mark.parametrize("main", ["lib.js", "./lib", "out", "../dir", "/etc/x", "", 3, "missing", "../..", "../../x"])
 def test_folder_is_resolved_by_its_main_and_then_its_index(main: object) -> None:
     made = {"p/package.json": json.dumps({"main": main}), "p/lib.js": "", "p/out/index.js": "", "p/index.js": ""}
     assert code_of(["node", "p"], FakeTree(created=made)) is SCRATCH
 
 
 def test_folder_with_a_broken_manifest_is_resolved_by_its_index() -> None:
-    assert code_of(["node", "p"], FakeTree(created={"p/package.json": "{", "p/index.js": ""})) is SCRATCH
+    for text in ("{", "[]", '"x"', "[" * 100_000):
+        assert code_of(["node", "p"], FakeTree(created={"p/package.json": text, "p/index.js": ""})) is SCRATCH
+
+
+@pytest.mark.parametrize("main", ["../src/out", "../src/out/", "../src/out/index", "../src/out/index.js"])
+def test_a_main_that_lies_in_the_full_write_paths_is_what_runs(main: str) -> None:
+    made = {"p/package.json": json.dumps({"main": main}), "p/index.js": "", "src/out/index.js": ""}
+    assert code_of(["node", "p"], FakeTree(created=made)) is None
+    assert code_of(["node", "p"], FakeTree(created=made | {"src/out/index.js": ""}, original={})) is None
+
+
+@pytest.mark.parametrize("main", ["..", "../..", "../../x", "/x", "../../../workspace/p/x"])
+def test_the_tree_is_not_asked_about_a_main_outside_the_workspace(main: str) -> None:
+    asked: list[str] = []
+
+    class Asked(FakeTree):
+        def kind(self, path: str) -> EntryKind | None:
+            asked.append(path)
+            return super().kind(path)
+
+    code_of(["node", "p"], Asked(created={"p/package.json": json.dumps({"main": main}), "p/x.mjs": ""}))
+    assert not [path for path in asked if path.startswith(("../", "/")) or path == ".."]
+
+
+def test_a_module_of_node_itself_and_a_relative_one_are_not_looked_for_in_packages() -> None:
+    tree = FakeTree(created={"node_modules/node:fs/index.js": "", "node_modules/x.js": ""})
+    assert code_of(["node", "-e", "require('node:fs')"], tree) is None
+    assert code_of(["node", "-e", "require('./x')"], tree) is None
+    assert code_of(["node", "-e", "require('x')"], tree) is SCRATCH
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("file:///workspace/scratch/x%23y.mjs?z", "scratch/x#y.mjs"),
+        ("file:///workspace/scratch/x%3Fy.mjs#z", "scratch/x?y.mjs"),
+        ("file:///workspace/scratch/x%3Fy.mjs?a#z", "scratch/x?y.mjs"),
+    ],
+)
+def test_a_file_url_ends_where_its_query_begins_and_not_at_an_escaped_mark(url: str, path: str) -> None:
+    tree = FakeTree(created={path: ""})
+    assert code_of(["node", "--import", url, "src/app.mjs"], tree) is SCRATCH
 
 
 def test_default_node_config_made_by_the_run_is_not_loaded() -> None:
@@ -258,3 +300,78 @@ def test_argv_that_names_too_many_files_is_refused_after_a_bounded_number_of_que
 def test_huge_inline_program_is_read_in_linear_time() -> None:
     for text in ("'\\'" * 300_000, "/*" * 400_000, "`" * 900_000, "require(" * 120_000, "import " * 140_000):
         assert code_of(["node", "-e", text]) is None
+
+
+def test_the_root_is_looked_at_from_another_folder_too() -> None:
+    assert decide(["mise", "-C", "src", "ls"], FakeTree(created={"mise.toml": ""})).rule == "scratch.settings"
+    assert decide(["pnpm", "-C", "src", "list"], FakeTree(created={".npmrc": ""})).rule == "scratch.settings"
+
+
+def test_a_task_file_with_a_template_is_not_even_listed() -> None:
+    for text in ("{{exec(command='ls')}}", "{% if x %}"):
+        assert decide(["mise", "ls"], FakeTree(created={"mise-tasks/t": text})).rule == "scratch.task"
+    assert decide(["mise", "ls"], FakeTree(created={"mise-tasks/t": "echo {x}"})).allowed
+    assert decide(["mise", "ls"], FakeTree(created={"other/t": "{{x}}"})).allowed
+
+
+def test_a_task_file_is_looked_for_in_the_folder_that_mise_starts_in() -> None:
+    tree = FakeTree(created={"sub/mise-tasks/t": ""})
+    assert decide(["mise", "-C", "sub", "run", "t"], tree).rule == "scratch.task"
+    assert decide(["mise", "run", "t"], tree).allowed
+
+
+def test_gits_own_folder_is_no_folder_that_the_run_made() -> None:
+    tree = FakeTree(created={".git/HEAD": "", ".git/config": "", "x/HEAD": "", "x/config": ""})
+    assert decide(["git", "--git-dir=.git", "status"], tree).allowed
+    assert decide(["git", "-C", ".git", "status"], tree).allowed
+    assert decide(["git", "-C", "x", "status"], tree).rule == "scratch.git-dir"
+
+
+def test_an_implicit_program_of_a_package_that_the_run_changed_is_not_started() -> None:
+    tree = FakeTree({**FakeTree().original, "a/package.json": "{}"}, {}, {"a/package.json"})
+    assert decide(["pnpm", "-C", "a", "vitest"], tree).rule == "scratch.package"
+    assert decide(["pnpm", "vitest"], tree).allowed
+
+
+def test_a_string_that_goes_on_in_the_next_line_is_read_as_one() -> None:
+    assert code_of(["node", "-e", "require('./scr\\\natch/b')"], _tree()) is SCRATCH
+
+
+def test_a_package_with_a_name_of_one_letter_is_one() -> None:
+    tree = FakeTree(created={"node_modules/y/index.js": ""})
+    assert code_of(["node", "--input-type=module", "-e", "import x from 'y'"], tree) is SCRATCH
+    assert code_of(["node", "--input-type=module", "-e", "import x from ''"], tree) is None
+
+
+def test_settings_with_an_overlong_name_are_passed_over_and_hide_none_behind_them() -> None:
+    long = "--" + "a" * 101
+    assert decide(["npm", long, "--script-shell=/x", "run", "hi"]).rule == "package.setting.program"
+    assert decide(["npm", "config", "set", "a" * 100 + "=x", "editor=y"]).rule == "package.setting.program"
+
+
+def test_a_manifest_with_a_byte_order_mark_has_its_scripts() -> None:
+    text = "\ufeff" + json.dumps({"scripts": {"x": "git push"}})
+    tree = FakeTree({**FakeTree().original, "package.json": text})
+    assert decide(["npm", "run", "x"], tree).rule == "git.push.verb"
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "//dev/null", "/usr/bin/x", "//usr/bin/x", "../usr/x", "../../usr/x"])
+def test_what_the_image_brings_is_run_from_any_folder(path: str) -> None:
+    expected = path not in ("../usr/x", "//dev/null")
+    for argv in (["node", path], ["pnpm", "-C", "src", "exec", "node", path]):
+        if path.startswith("../"):
+            continue
+        assert decide(argv).allowed is expected
+    assert decide(["node", "../usr/x"]).allowed  # beside the workspace is the root
+    assert decide(
+        ["pnpm", "-C", "src", "exec", "node", "../usr/x"]
+    ).allowed  # there, it is in the workspace, and not there
+    assert decide(["pnpm", "-C", "src", "exec", "node", "../../usr/x"]).allowed
+    assert not decide(["pnpm", "-C", "src", "exec", "node", "../../tmp/x"]).allowed
+
+
+def test_a_folder_is_not_searched_where_a_file_was_found() -> None:
+    made = {"p.js": "", "p/index.js": ""}
+    tree = FakeTree({**FakeTree().original, "p.js": "", "p/x": ""}, {"p/index.js": ""})
+    assert decide(["node", "p"], tree).allowed
+    assert not decide(["node", "p"], FakeTree(created=made)).allowed

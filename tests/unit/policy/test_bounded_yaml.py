@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from runner.policy.bounded_yaml import YamlRefused, read_yaml
+from runner.policy.bounded_yaml import MAX_BYTES, MAX_DEPTH, MAX_LINES, MAX_NODES, YamlRefused, read_yaml
 
 
 @pytest.mark.parametrize(
@@ -90,3 +90,85 @@ def test_what_is_too_big_is_refused_before_it_is_parsed(content: bytes) -> None:
     with pytest.raises(YamlRefused):
         read_yaml(content)
     assert time.process_time() - begin < 0.5
+
+
+REASONS = [
+    ("a: 1\nb: &x 1", 2, "anchor or alias"),
+    ("a: 1\nb: *x", 2, "anchor or alias"),
+    ("a: 1\nb: [&x y]", 2, "anchor or alias"),
+    ("a: 1\nb: !x 1", 2, "a tag"),
+    ("a: 1\n!x b: 1", 2, "a tag"),
+    ('a: 1\nb: "\\0"', 2, "a NUL"),
+    ('a: 1\n"\\0": 1', 2, "a NUL"),
+    ('a: 1\nb: "\\ud800"', 2, "surrogate"),
+    ('a: 1\nb: "\\udfff"', 2, "surrogate"),
+    ("a: 1\n\na: 2", 3, "'a' twice"),
+    ("a: 1\n? [x]\n: 1", 2, "not text"),
+    ("a: 1\nb: \x01", 2, "YAML forbids"),
+    ("a:\n\tb: 1", 2, "is not YAML: found"),
+    ('a: 1\nb: "c', 2, "is not YAML: found"),
+    ("%YAML 1.1\n---\na: 1", 1, "% directive"),
+    ("%TAG ! x\n---\na: 1", 1, "% directive"),
+    ("a: 1\n---\nb: 2", 2, "second document"),
+    ("", 1, "is empty"),
+    ('a: "\\UFFFFFFFF"', 1, "no text can hold"),
+    ("\n" * (MAX_LINES + 1), MAX_LINES, "lines"),
+    ("#" * (MAX_BYTES + 1), 1, "bytes"),
+    ("[" + "1," * (MAX_NODES - 1) + "1]", 1, "values"),
+    ("a:\n  " + "[" * MAX_DEPTH + "x" + "]" * MAX_DEPTH, 2, "deep"),
+    ("\n".join(" " * depth + f"k{depth}:" for depth in range(MAX_DEPTH + 1)), MAX_DEPTH + 1, "deep"),
+]
+
+
+@pytest.mark.parametrize(("text", "line", "reason"), REASONS, ids=[reason for _, _, reason in REASONS])
+def test_a_refusal_has_the_line_and_the_reason(text: str, line: int, reason: str) -> None:
+    with pytest.raises(YamlRefused, match=reason) as caught:
+        read_yaml(text.encode())
+    assert (caught.value.line, caught.value.reason) == (line, str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1" + "\n" * MAX_LINES,
+        "[" + "1," * (MAX_NODES - 2) + "1]",
+        "[" * MAX_DEPTH + "x" + "]" * MAX_DEPTH,
+        "\n".join(" " * depth + f"k{depth}:" for depth in range(MAX_DEPTH)),
+        'a: "X\\ud7ff\\ue000X"',
+        "%X y\n---\na: 1",
+    ],
+)
+def test_the_largest_document_that_fits_is_read(text: str) -> None:
+    assert read_yaml(text.encode()).data
+
+
+def test_each_key_and_each_item_has_the_line_of_its_own() -> None:
+    document = read_yaml(b"a:\n\n  1\nb:\n  - x\n  - - y\n    - z\n")
+    assert document.lines == {
+        (): 1,
+        ("a",): 1,
+        ("b",): 4,
+        ("b", 0): 5,
+        ("b", 1): 6,
+        ("b", 1, 0): 6,
+        ("b", 1, 1): 7,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("-1", -1),
+        ("+1", 1),
+        ("0", 0),
+        ("-0.5", -0.5),
+        ("9" * 18, 10**18 - 1),
+        ("9" * 19, "9" * 19),
+        ("1.", "1."),
+        (".5", ".5"),
+        ("True", "True"),
+        ("NULL", "NULL"),
+    ],
+)
+def test_a_plain_word_is_what_yaml_1_2_makes_of_it(text: str, value: object) -> None:
+    assert read_yaml(f"a: {text}".encode()).data == {"a": value}

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.policy.budget import BudgetState, Denied, Explored, Ground, Wrote, apply, decide
 from runner.policy.document import Budget
@@ -56,14 +57,25 @@ def test_a_write_gives_the_rereads_back_and_the_next_look_is_a_first_one() -> No
 def test_a_write_does_not_give_distinct_grounds_back() -> None:
     limits = budget(distinct=2)
     state = apply(apply(apply(BudgetState(), Explored(APP)), Explored(Ground.of_folder("."))), Wrote())
-    assert decide(state, limits, Ground.of_folder("src")).code is EXCEEDED
-    assert decide(state, limits, APP).allowed
+    refused = decide(state, limits, Ground.of_folder("src"))
+    assert (refused.code, refused.rule) == (EXCEEDED, "budget.distinct")
+    assert decide(state, limits, APP) == Decision.allow("budget.distinct")
+    assert decide(apply(state, Explored(APP)), limits, APP) == Decision.allow("budget.reread")
 
 
 def test_a_refused_call_costs_nothing() -> None:
     state = apply(BudgetState(), Explored(APP))
     assert apply(state, Denied()).covered == state.covered
     assert apply(state, Denied()).rereads == 0
+    assert apply(apply(state, Denied()), Denied()).denials == 2
+
+
+def test_what_a_write_makes_new_again_is_counted_as_looked_at_once() -> None:
+    state = apply(apply(BudgetState(), Explored(APP)), Wrote())
+    state = apply(state, Explored(APP))
+    assert (state.covered, state.since_write, state.rereads) == (frozenset({APP}), frozenset({APP}), 0)
+    state = apply(apply(state, Explored(APP)), Explored(APP))
+    assert state.rereads == 2
 
 
 def test_windows_folders_and_searches_are_grounds_of_their_own() -> None:
@@ -77,6 +89,18 @@ def test_windows_folders_and_searches_are_grounds_of_their_own() -> None:
     }
     assert len(grounds) == 6
     assert Ground.of_search({"globs": [], "pattern": "a"}) in grounds
+    assert Ground.of_search({"globs": [], "pattern": "a"}).subject == "a"
+    assert Ground.of_search({}) == Ground("search", "", "{}")
+    assert APP == Ground("file", "src/app.mjs", "")
+    assert Ground.of_folder("src") == Ground("folder", "src")
+
+
+@pytest.mark.parametrize(
+    ("start", "limit", "window"),
+    [(None, None, ""), (1, None, "1+"), (None, 5, "1+5"), (7, 5, "7+5"), (7, None, "7+")],
+)
+def test_a_window_is_told_by_its_first_line_and_its_length(start: int | None, limit: int | None, window: str) -> None:
+    assert Ground.of_file("a", start, limit) == Ground("file", "a", window)
 
 
 def test_without_bounds_everything_may_be_looked_at() -> None:
@@ -94,7 +118,10 @@ def test_enough_denials_end_the_run() -> None:
     assert decide(state, limits, APP).allowed
     state = apply(state, Denied())
     assert state.ended(limits)
-    assert decide(state, limits, APP).code is ErrorCode.RUN_ENDED
+    ended = decide(state, limits, APP)
+    assert (ended.code, ended.rule) == (ErrorCode.RUN_ENDED, "budget.denials")
+    assert ended.hint
+    assert apply(state, Denied()).ended(limits)
     assert not state.ended(Budget())
 
 
@@ -102,6 +129,21 @@ def test_enough_denials_end_the_run() -> None:
 def test_a_refusal_says_what_was_used_up_and_what_to_do(limits: dict[str, int]) -> None:
     state = apply(BudgetState(), Explored(APP))
     decision = decide(state, budget(**limits), Ground.of_folder("other"))
-    assert decision.code is EXCEEDED
+    assert (decision.code, decision.rule) == (EXCEEDED, "budget.distinct")
     assert decision.message
     assert decision.hint
+
+
+@pytest.mark.parametrize(
+    ("distinct", "left"), [(1, "0 new files"), (3, "2 new files"), (None, "any number of new files")]
+)
+def test_a_refused_reread_says_how_much_is_left_to_look_at(distinct: int | None, left: str) -> None:
+    decision = decide(apply(BudgetState(), Explored(APP)), budget(distinct=distinct, rereads=0), APP)
+    assert (decision.code, decision.rule) == (EXCEEDED, "budget.rereads")
+    assert left in decision.hint
+    assert "file `src/app.mjs`" in decision.message
+
+
+def test_more_grounds_than_a_smaller_budget_leave_nothing() -> None:
+    state = apply(apply(BudgetState(), Explored(APP)), Explored(Ground.of_folder(".")))
+    assert "; 0 new files" in decide(state, budget(distinct=1, rereads=0), APP).hint

@@ -67,20 +67,34 @@ def test_every_refused_path_is_named_with_its_rule() -> None:
 
 
 def test_w09_an_add_only_file_that_lost_a_line_is_refused() -> None:
-    assert codes(judge(changed("notes/log.md", "shorter"))) == [APPEND_ONLY]
+    found = judge(changed("notes/log.md", "shorter"))
+    assert [(one.path, one.code, one.rule) for one in found] == [("notes/log.md", APPEND_ONLY, "append.line-lost")]
+    assert found[0].message
 
 
 def test_an_add_only_file_may_not_be_removed_or_renamed() -> None:
-    assert codes(judge(removed("notes/log.md"), added("notes/other.md"))) == [APPEND_ONLY]
+    found = judge(removed("notes/log.md"), added("notes/other.md"))
+    assert [(one.code, one.rule) for one in found] == [(APPEND_ONLY, "append.delete")]
 
 
 @pytest.mark.parametrize("mode", [LINK, GITLINK])
 def test_an_add_only_file_stays_a_regular_file(mode: int) -> None:
-    assert codes(judge(changed("notes/log.md", "longer", new=mode))) == [APPEND_ONLY]
+    found = judge(changed("notes/log.md", "longer", new=mode))
+    assert [(one.code, one.rule) for one in found] == [(APPEND_ONLY, "append.kind")]
+
+
+def test_an_add_only_file_without_a_blob_is_no_regular_file() -> None:
+    assert [one.rule for one in judge(TreeChange("notes/log.md", FILE, FILE, "log", None))] == ["append.kind"]
 
 
 def test_an_add_only_file_keeps_its_mode() -> None:
-    assert codes(judge(changed("notes/log.md", "log", new=EXECUTABLE))) == [APPEND_ONLY]
+    found = judge(changed("notes/log.md", "log", new=EXECUTABLE))
+    assert [(one.code, one.rule) for one in found] == [(APPEND_ONLY, "append.mode")]
+
+
+def test_an_add_only_file_that_comes_back_keeps_its_lines_in_whatever_mode() -> None:
+    assert not judge(TreeChange("notes/log.md", None, EXECUTABLE, None, "longer"))
+    assert [one.rule for one in judge(TreeChange("notes/log.md", None, FILE, None, "shorter"))] == ["append.line-lost"]
 
 
 def test_an_add_only_file_that_an_earlier_commit_of_the_range_grew_is_held_against_the_base() -> None:
@@ -110,8 +124,19 @@ def test_a_link_in_a_denied_folders_place_is_refused() -> None:
 
 def test_a_gitlink_needs_its_whole_folder_to_be_writable() -> None:
     rules = WriteRules.compile(policy(writeAllow=["*.md", "src/**"]))
-    assert codes(judge(added("a.md", GITLINK), rules=rules)) == [NOT_ALLOWED]
+    found = judge(added("a.md", GITLINK), rules=rules)
+    assert [(one.path, one.rule) for one in found] == [("a.md", "write.allow.none")]
     assert not judge(added("src/sub", GITLINK), rules=rules)
+
+
+def test_a_gitlink_is_a_new_folder_where_only_new_files_may_be_made() -> None:
+    rules = WriteRules.compile(policy(writeAllow=["**"], rewriteAllow=[]))
+    assert not judge(added("sub", GITLINK), rules=rules)
+
+
+def test_a_gitlink_may_not_stand_above_what_is_denied() -> None:
+    rules = WriteRules.compile(policy(writeAllow=["**"], writeDeny=["sub/inside"]))
+    assert [one.rule for one in judge(added("sub", GITLINK), rules=rules)] == ["write.deny.pattern"]
 
 
 def test_a_new_path_that_differs_only_in_case_may_not_stand_for_a_protected_file() -> None:
@@ -121,14 +146,14 @@ def test_a_new_path_that_differs_only_in_case_may_not_stand_for_a_protected_file
     assert not judge(removed("src/app.mjs"), added("src/App.mjs"), rules=rules)
 
 
-@pytest.mark.parametrize("path", ["../x", "src//x", "src/./x", "src/../x", "", "src/a\0b"])
+@pytest.mark.parametrize("path", ["../x", "..", ".", "/x", "x/", "src//x", "src/./x", "src/../x", "", "src/a\0b"])
 def test_a_path_that_no_tree_can_have_is_refused(path: str) -> None:
     rules = WriteRules.compile(policy(writeAllow=["**"]))
     assert [found.rule for found in judge(added(path), rules=rules)] == ["change.malformed"]
 
 
 def test_a_mode_that_git_does_not_write_is_refused() -> None:
-    assert codes(judge(added("src/x", 0o104755))) == [NOT_ALLOWED]
+    assert [one.rule for one in judge(added("src/x", 0o104755))] == ["change.malformed"]
 
 
 @pytest.mark.parametrize("path", [".git/config", "src/.GIT/hooks/x", "git~1"])
@@ -179,3 +204,16 @@ def test_what_the_push_section_forbids_leads_over_the_write_policy() -> None:
     push = Violation(".github/w.yml", ErrorCode.PUSH_POLICY_VIOLATION, "push.forbid.ci", "")
     assert leading([write, push]) is push
     assert leading([write]) is write
+
+
+def test_the_removal_of_a_file_of_the_runs_own_stands_for_no_other_file() -> None:
+    rules = WriteRules.compile(policy(writeAllow=["**"], rewriteAllow=["src/**"]))
+    assert not judge(removed("readme.md"), rules=rules)
+
+
+def test_a_file_that_was_there_beside_its_other_spelling_is_judged_by_itself() -> None:
+    base = BaseTree.of({"docs/a.md": "1", "docs/A.md": "2"})
+    rules = WriteRules.compile(policy(writeAllow=["docs/**"], rewriteAllow=["docs/a.md"]))
+    facts = ChangeFacts(base, BLOBS.__getitem__)
+    assert not judge_changes(rules, [TreeChange("docs/a.md", FILE, FILE, "1", "new")], facts)
+    assert judge_changes(rules, [TreeChange("docs/A.md", FILE, FILE, "2", "new")], facts)

@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def refused_at(**keys: object) -> set[tuple[str | int, ...]]:
     with pytest.raises(ValidationError) as caught:
         policy(**keys)
+    messages = [error["msg"] for error in caught.value.errors()]
+    assert not any(message.endswith("None") for message in messages), "a fault without words"
     return {error["loc"] for error in caught.value.errors()}
 
 
@@ -112,6 +114,8 @@ def test_the_defaults_are_the_safe_ones() -> None:
         {"commit": {"sign": {"ssh": {"file": "k"}}}},
         {"commit": {"sign": {"ssh": {"file": "/k", "env": "K"}}}},
         {"commit": {"sign": {"ssh": {"file": "/k", "user": "git"}}}},
+        {"commit": {"name": "a<"}},
+        {"commit": {"name": "a>"}},
         {"push": {"branches": ["/x"]}},
         {"push": {"maxCommits": 0}},
         {"push": {"forbid": ["links"]}},
@@ -122,6 +126,9 @@ def test_the_defaults_are_the_safe_ones() -> None:
         {"bindings": [{"git": {"host": "a.b", "repoTemplate": "https://c.d/{repo}.git"}}]},
         {"bindings": [{"git": {"host": "a.b", "repoTemplate": "https://u:p@a.b/{repo}"}}]},
         {"bindings": [{"git": {"host": "a.b", "repo": "https://c.d/x.git"}}]},
+        {"bindings": [{"git": {"host": "a.b:1", "repo": "https://a.b/x.git"}}]},
+        {"bindings": [{"git": {"host": "a.b", "repoTemplate": "https://a.b/{repo}/{repo}"}}]},
+        {"bindings": [{"git": {"host": "a.b", "repoTemplate": "{repo}"}}]},
         {"bindings": [{"git": {"host": "file"}, "credential": {"env": "A"}}]},
         {"bindings": [{"git": {"host": "a.b"}}, {"git": {"host": "a.b"}}]},
         {"bindings": [{"git": {"host": "a.b"}, "credential": "tok-FAKE"}]},
@@ -185,6 +192,7 @@ def test_the_document_of_the_design_is_accepted_whole() -> None:
         {"rewriteAllow": None},
         {"bins": []},
         {"env": {"CI": "1"}},
+        {"commit": {"name": "X"}},
         {"image": "registry.example.com/x@sha256:" + "a" * 64},
         {
             "bindings": [
@@ -194,6 +202,9 @@ def test_the_document_of_the_design_is_accepted_whole() -> None:
                 }
             ]
         },
+        {"bindings": [{"git": {"host": "a.b", "repoTemplate": "https://a.b:8443/{repo}"}}]},
+        {"bindings": [{"git": {"host": "a.b:8443", "repoTemplate": "https://a.b:8443/{repo}"}}]},
+        {"bindings": [{"git": {"host": "a.b", "repo": "https://a.b:8443/x"}}]},
         {
             "bindings": [
                 {"git": {"host": "a.b", "repo": "owner/name"}, "credential": {"command": ["pass", "x"], "user": "u"}}

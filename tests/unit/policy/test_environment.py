@@ -13,6 +13,7 @@ from runner.policy.environment import check_name, check_value
         *("npm_config_node-options", "npm_config_userconfig", "pnpm_config_shell_emulator", "PNPM_HOME", "HUSKY"),
         *("HUSKY_SKIP_HOOKS", "LEFTHOOK", "SKIP", "BASH_ENV", "ENV", "EDITOR", "PAGER", "https_proxy", "HTTPS_PROXY"),
         *("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "NODE_TLS_REJECT_UNAUTHORIZED", "MISE_PARANOID", "XDG_CONFIG_HOME"),
+        *("npm_config_fund2", "pnpm_config_git", "RUNNER_", "LESSOPEN", "OVERCOMMIT_DISABLE", "NODE_REPL_HISTORY"),
         *("PYTHONPATH", "PERL5OPT", "SSH_ASKPASS", "RUNNER_RUN", "TMPDIR", "", "1A", "A-B", "A B", "A=B", "Ä", "A\n"),
     ],
 )
@@ -22,18 +23,30 @@ def test_a_variable_that_would_undo_another_rule_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["CI", "LANG", "NODE_ENV", "npm_config_registry", "NPM_CONFIG_LOGLEVEL", "TZ", "PATHS", "SKIPPED", "_A1"]
+    "name",
+    [
+        "CI",
+        "LANG",
+        "NODE_ENV",
+        "npm_config_registry",
+        "pnpm_config_fund",
+        "NPM_CONFIG_LOGLEVEL",
+        "TZ",
+        "PATHS",
+        "SKIPPED",
+        "_A1",
+    ],
 )
 def test_an_ordinary_variable_is_accepted(name: str) -> None:
     check_name(name)
 
 
-@pytest.mark.parametrize("value", ["a\0b", "\ud800", "x" * 32_769])
+@pytest.mark.parametrize("value", ["a\0b", "\ud800", "a\udfffb", "é" * 16_385, "x" * 32_769])
 def test_a_value_that_no_environment_carries_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match=r"value"):
         check_value(value)
 
 
-@pytest.mark.parametrize("value", ["", "a\nb", "x" * 32_768])
+@pytest.mark.parametrize("value", ["", "a\nb", "\ud7ff\ue000", "é" * 16_384, "x" * 32_768])
 def test_other_values_are_accepted(value: str) -> None:
     check_value(value)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from runner.doors.calls import Call
 from runner.doors.policy_calls import explain_call
-from runner.model.errors import PolicyInvalid
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode, PolicyInvalid
 from runner.policy.effective import GUARD_RAIL, differing_keys, effective, flat, kind_of
 from runner.policy.examples import parse_examples
 from runner.policy.explain import PushFacts
@@ -22,7 +23,7 @@ from runner.policy.globs import GlobSet
 from runner.policy.lint import faults_of, surprises
 from runner.policy.load import load_policy
 from runner.policy.presets import EXAMPLES_SUFFIX, preset_names, preset_path
-from runner.policy.steps import Explanation
+from runner.policy.steps import Explanation, Step
 from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write
 from tests.support.policies import P0, policy
 
@@ -153,6 +154,20 @@ def test_a_push_is_refused_by_branch_or_by_what_would_leave() -> None:
     assert explained("workspace.git_push", {}, {"src/l": "link"}).decision.rule == "push.forbid.symlink"
 
 
+def test_an_explanation_for_a_program_has_numbered_steps_and_the_decision() -> None:
+    refused = Explanation((Step("a", "b"), Step("c", "d")), Decision.deny(ErrorCode.BIN_NOT_ALLOWLISTED, "r", "m", "h"))
+    assert refused.as_json() == {
+        "steps": [{"step": 1, "name": "a", "found": "b"}, {"step": 2, "name": "c", "found": "d"}],
+        "allowed": False,
+        "code": "bin_not_allowlisted",
+        "rule": "r",
+        "reason": "m",
+        "hint": "h",
+    }
+    allowed = Explanation((), Decision.allow("r")).as_json()
+    assert allowed == {"steps": [], "allowed": True, "code": None, "rule": "r", "reason": "", "hint": ""}
+
+
 # Examples
 
 
@@ -198,12 +213,21 @@ def test_every_pattern_of_a_preset_has_an_example_and_some_near_miss_is_refused(
         ("- call: {tool: git}\n  expect: allow\n  why: x\n  when: now\n", 4),
         ("- call: {tool: git}\n  facts: {a: gone}\n  expect: allow\n  why: x\n", 2),
         ("- call: *x\n", 1),
+        ("- call: {tool: git}\n  expect: allow\n  why: x\n- 7\n", 4),
+        ("- call:\n    tool: git\n    arguments: x\n  expect: allow\n  why: x\n", 3),
     ],
 )
 def test_examples_that_prove_nothing_are_refused_with_their_line(text: str, line: int) -> None:
     with pytest.raises(PolicyInvalid) as refused:
         parse_examples(text.encode(), source="p.test.yml")
     assert refused.value.message.startswith(f"p.test.yml:{line}: ")
+    assert refused.value.hint
+
+
+def test_a_fault_of_an_example_is_named_by_its_place() -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_examples(b"- call: {tool: 1}\n  expect: allow\n  why: x\n", source="p.test.yml")
+    assert refused.value.message.startswith("p.test.yml:1: example 0.call.tool: ")
 
 
 # Lint
@@ -230,6 +254,15 @@ def test_a_sound_document_has_no_fault() -> None:
         ({"writeAllow": ["src/**", "a.lock"], "writeDeny": ["*.lock"]}, "writeAllow"),
         ({"writeAllow": ["docs/secret/**"], "writeDeny": ["docs/"]}, "writeAllow"),
         ({"writeAllow": ["[ab].txt"], "writeDeny": ["*.txt"]}, "writeAllow"),
+        ({"writeAllow": ["[ab].txt"], "writeDeny": ["a.txt"]}, "writeAllow"),
+        ({"writeAllow": ["[!ab].txt"], "writeDeny": ["q.txt"]}, "writeAllow"),
+        ({"writeAllow": ["[^qj].txt"], "writeDeny": ["z.txt"]}, "writeAllow"),
+        ({"writeAllow": ["a?c"], "writeDeny": ["aqc"]}, "writeAllow"),
+        ({"writeAllow": ["docs/"], "writeDeny": ["docs/*"]}, "writeAllow"),
+        ({"writeAllow": ["a/**/b"], "writeDeny": ["a/**"]}, "writeAllow"),
+        ({"writeAllow": ["src/**"], "appendOnly": ["*.md"], "rewriteAllow": []}, ""),
+        ({"writeAllow": ["src/*.ts"], "appendOnly": ["*.md"]}, "appendOnly"),
+        ({"writeAllow": ["src/lib/**"], "appendOnly": ["CHANGES"]}, ""),
         ({"writeAllow": ["src/**"], "rewriteAllow": ["lib/**"]}, "rewriteAllow"),
         ({"writeAllow": ["src/**"], "appendOnly": ["docs/CHANGES"]}, "appendOnly"),
         ({"writeAllow": ["src/**"], "bins": []}, "bins"),
@@ -241,7 +274,7 @@ def test_a_sound_document_has_no_fault() -> None:
     ],
 )
 def test_what_is_legal_and_may_not_be_meant_is_told(keys: dict[str, Any], key: str) -> None:
-    assert [surprise.key for surprise in surprises(policy(**keys))] == [key]
+    assert [surprise.key for surprise in surprises(policy(**keys))] == ([key] if key else [])
 
 
 @pytest.mark.parametrize(
@@ -250,6 +283,16 @@ def test_what_is_legal_and_may_not_be_meant_is_told(keys: dict[str, Any], key: s
         P0,
         {"writeAllow": ["**"], "writeDeny": ["**/.env*"]},
         {"writeAllow": ["src/*.ts"], "writeDeny": ["src/a.ts"]},
+        {"writeAllow": ["[ab].txt"], "writeDeny": ["b.txt"]},
+        {"writeAllow": ["src/**"], "limits": {"runSeconds": 300, "commandSeconds": 300}},
+        {"writeAllow": ["src/**"], "limits": {"workspaceMiB": 512, "fileMiB": 512}},
+        {"rewriteAllow": ["src/**"]} | {"writeAllow": ["src/**"]},
+        {"writeAllow": ["**/"], "writeDeny": ["src/**"]},
+        {"writeAllow": ["**/*.md"], "writeDeny": ["*/**/*.md"]},
+        {"writeAllow": ["docs/"], "writeDeny": ["x/**"]},
+        {"writeAllow": ["a/**/b"], "writeDeny": ["a/*/b"]},
+        {"writeAllow": ["src/*.ts", "*.md"], "writeDeny": ["src/**/*.md"]},
+        {"writeAllow": ["[!ab].txt"], "writeDeny": ["[ab!].txt"]},
         {"writeAllow": ["docs/**"], "writeDeny": ["docs/private/**"]},
         {"writeAllow": ["src/**"], "bindings": [{"git": {"host": "file"}}]},
     ],
@@ -261,7 +304,9 @@ def test_what_has_an_effect_is_not_told(keys: dict[str, Any]) -> None:
 def test_limits_are_compared_with_the_hosts_memory_when_it_is_told() -> None:
     document = policy(writeAllow=["src/**"])
     assert surprises(document, host_memory_mib=4096) == ()
-    assert [surprise.key for surprise in surprises(document, host_memory_mib=4095)] == ["limits.memoryMiB"]
+    told = surprises(document, host_memory_mib=4095)
+    assert [surprise.key for surprise in told] == ["limits.memoryMiB"]
+    assert "4096 MiB" in told[0].text and "4.0 GiB" in told[0].text
 
 
 @pytest.mark.parametrize("name", [name for name in preset_names() if name != "read-only"])
@@ -297,6 +342,37 @@ def test_an_absent_rewrite_list_takes_effect_as_the_write_list() -> None:
 def test_differing_keys_are_dotted_and_have_both_values() -> None:
     found = list(differing_keys(policy(limits={"pids": 99}), policy(env={"A": "1"})))
     assert found == [("limits.pids", 99, 512), ("env", {}, {"A": "1"})]
+
+
+def test_what_takes_effect_is_told_with_where_may_be_written_and_what_holds_it() -> None:
+    keys = {"writeAllow": ["a", "b"], "rewriteAllow": ["b", "c"], "appendOnly": ["d"], "writeDeny": ["e"]}
+    shown = effective(policy(**keys))
+    assert set(shown) == {"policy", "writable", "argvRules", "kinds"}
+    never = shown["writable"].pop("never")
+    assert never[0].startswith(".git") and never[1:] == ["e"]
+    assert shown["writable"] == {"create": ["a", "b", "c"], "rewriteAndExecute": ["b", "c"], "onlyAddLines": ["d"]}
+    assert shown["kinds"]["push.branches"] == "boundary"
+    assert "version" not in shown["kinds"]
+    assert shown["policy"]["push"]["forbid"] == ["symlink", "gitlink", "ci"]
+
+
+def test_each_rule_for_command_lines_is_told_with_its_answer_and_its_reason() -> None:
+    examples = {"match": [["git", "stash"]], "noMatch": [["git", "log"]]}
+    own: dict[str, Any] = {"reason": "Because.", "match": ["git", "stash"], "examples": examples}
+    rules = [
+        {**own, "id": "a", "decision": "deny"},
+        {**own, "id": "b", "decision": "deny", "code": "git_hooks_skip_refused"},
+        {**own, "id": "c", "decision": "allow"},
+    ]
+    told = effective(policy(argv={"preset": "strict", "rules": rules}))["argvRules"]
+    assert told[:3] == [
+        {"id": "own.a", "answer": "bin_not_allowlisted", "reason": "Because."},
+        {"id": "own.b", "answer": "git_hooks_skip_refused", "reason": "Because."},
+        {"id": "own.c", "answer": "allow", "reason": "Because."},
+    ]
+    answers = {rule["id"]: rule["answer"] for rule in told}
+    assert (answers["git.push.verb"], answers["argv.strict"]) == ("git_push_via_run_command", "allow")
+    assert all(set(rule) == {"id", "answer", "reason"} and rule["reason"] for rule in told)
 
 
 def test_own_rules_come_before_those_that_ship() -> None:

@@ -204,3 +204,17 @@ def test_env_file_that_switches_hooks_off_is_refused(text: str) -> None:
 def test_env_file_without_switches_runs() -> None:
     tree = FakeTree(created={"src/.env": "PORT=80\n"})
     assert code_of(["node", "--env-file", "src/.env", "src/app.mjs"], tree) is None
+
+
+@pytest.mark.parametrize("value", [".githooks", "a/.git/x", "hooks/", "./x", ".github", ".git2/x"])
+def test_set_up_may_switch_on_a_folder_of_the_clone_and_a_run_may_not(value: str) -> None:
+    assert decide(["git", "config", "core.hooksPath", value], phase="setup").allowed
+    assert decide(["git", "config", "core.hooksPath", value]).rule == "git.hooks.config"
+
+
+@pytest.mark.parametrize(
+    "value", ["", ".git/hooks", ".git", "./.git/x", "/workspace/hooks", "~/hooks", "../x", "a/../.git"]
+)
+def test_set_up_may_switch_on_no_other_folder(value: str) -> None:
+    refused = decide(["git", "config", "core.hooksPath", value], phase="setup")
+    assert refused.rule in ("git.hooks.config", "git.hooks.path")

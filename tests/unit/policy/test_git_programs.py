@@ -255,6 +255,7 @@ def test_refusal_names_the_option_and_a_way_out() -> None:
         ("'a\\b'", ["a\\b"]),
         ("a\\ b", ["a b"]),
         ("''", [""]),
+        ("aXb X", ["aXb", "X"]),
         ("'open", None),
         ("end\\", None),
         ("", []),

@@ -63,7 +63,26 @@ def test_everything_beneath_a_folder_that_the_run_made_is_the_runs_own() -> None
     ledger = start()
     ledger.apply([folder("new"), folder("new/deep")], [])
     assert ledger.created_by_run("new/deep/unseen")
+    assert ledger.created_by_run("new/deep/more/and/more/unseen")
+    assert ledger.created_by_run("new/unseen")
     assert not ledger.created_by_run("src/unseen")
+    assert not ledger.created_by_run("src/new/deep/unseen")
+
+
+def test_a_folder_deep_in_one_of_the_repositorys_counts_for_what_lies_beneath_it() -> None:
+    ledger = start()
+    ledger.apply([folder("src/made")], [])
+    assert ledger.created_by_run("src/made/unseen")
+    assert ledger.created_by_run("src/made/x/y/unseen")
+    assert not ledger.created_by_run("src/x/made/unseen")
+
+
+def test_a_folder_of_one_letter_counts_for_what_lies_beneath_it() -> None:
+    ledger = start()
+    ledger.apply([folder("n")], [])
+    assert ledger.created_by_run("n/unseen")
+    assert ledger.created_by_run("n/deep/unseen")
+    assert not ledger.created_by_run("/unseen")
 
 
 def test_a_folder_is_not_changed_by_what_is_made_in_it() -> None:
@@ -112,3 +131,5 @@ def test_the_kind_of_what_is_there_now_is_known() -> None:
     ledger = start()
     ledger.apply([folder("b")], ["src/a"])
     assert (ledger.kind("src"), ledger.kind("b"), ledger.kind("src/a")) == (EntryKind.DIR, EntryKind.DIR, None)
+    ledger.apply([file("src/a", "1:2:3")], [])
+    assert ledger.kind("src/a") is EntryKind.FILE

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
 from pathlib import Path
@@ -7,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.model.errors import ExitCode, PolicyInvalid
+from runner.policy.bounded_yaml import MAX_BYTES
 from runner.policy.load import NOT_YET_ENFORCED, load_policy, parse_policy
 
 
@@ -138,3 +141,97 @@ def test_a_policy_of_a_hundred_thousand_lines_is_refused_quickly(tmp_path: Path)
     with pytest.raises(PolicyInvalid):
         load_policy(path)
     assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("limits: {pids: false}", "is false; expected integer"),
+        ("limits: {pids: true}", "is true; expected integer"),
+        ("writeAllow: 7", "is 7; expected a list"),
+        ("limits: [1, 2]", "is a list of 2; expected a mapping of keys"),
+        ("limits: {pids: x}", "is text; expected integer"),
+        ("limits: {pids: null}", "is null; expected integer"),
+    ],
+)
+def test_a_fault_says_what_is_there_and_what_is_expected(text: str, end: str) -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(text.encode(), source="p.yml")
+    assert end in refused.value.message
+
+
+def test_further_faults_are_counted() -> None:
+    def told(text: str) -> str:
+        with pytest.raises(PolicyInvalid) as refused:
+            parse_policy(text.encode(), source="p.yml")
+        return refused.value.message
+
+    assert "more)" not in told("nope: 1")
+    assert told("nope: 1\nnothing: 2").endswith(" (and 1 more)")
+    assert told("nope: 1\nnothing: 2\nnever: 3").endswith(" (and 2 more)")
+    assert "\\x1b" in told('"a\\e": 1')
+
+
+def test_a_digest_is_of_the_canonical_json_with_all_keys() -> None:
+    loaded = parse_policy('env: {A: "é"}\nlimits: {cpus: 3}'.encode(), source="p")
+    whole = loaded.policy.model_dump(mode="json", by_alias=True)
+    assert whole["limits"]["runSeconds"] == 1800
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    assert text.isascii() and ", " not in text
+    assert loaded.digest == hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["p.yml", "p.yaml", "p.json"])
+def test_a_bare_word_with_the_ending_of_a_file_is_a_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("version: 1")
+    assert load_policy(name).source == name
+
+
+def test_a_slash_and_a_path_make_a_file_of_any_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("default").write_text("writeAllow: [mine]")
+    assert load_policy("./default").policy.write_allow == ("mine",)
+    assert load_policy(Path("default")).policy.write_allow == ("mine",)
+    assert load_policy("default").policy.write_allow != ("mine",)
+
+
+def test_a_word_that_is_no_preset_is_told_the_nearest_or_all_of_them() -> None:
+    def hint(name: str) -> str:
+        with pytest.raises(PolicyInvalid) as refused:
+            load_policy(name)
+        return refused.value.hint or ""
+
+    assert hint("strit").startswith("did you mean strict?")
+    assert "default, " in hint("qqqq") and "strict" in hint("qqqq")
+
+
+@pytest.mark.parametrize("text", ["a: *x", "[]", "nope: 1", "runtime: runsc"])
+def test_every_refusal_of_a_document_says_that_nothing_was_started(text: str) -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(text.encode(), source="p.yml")
+    assert "nothing was started" in (refused.value.hint or "")
+
+
+def test_what_cannot_be_read_is_told_with_a_mend(tmp_path: Path) -> None:
+    for path in (tmp_path / "gone.yml", Path("a\0b.yml")):
+        with pytest.raises(PolicyInvalid) as refused:
+            load_policy(path)
+        assert refused.value.hint
+
+
+def test_a_file_is_read_to_its_bound_and_one_byte_further(tmp_path: Path) -> None:
+    file = tmp_path / "p.yml"
+    file.write_bytes(b"version: 1\n" + b"#" * (MAX_BYTES - 11))
+    assert load_policy(file).policy.version == 1
+    file.write_bytes(b"version: 1\n" + b"#" * (MAX_BYTES - 10))
+    with pytest.raises(PolicyInvalid):
+        load_policy(file)
+
+
+def test_a_key_that_is_not_enforced_is_named_with_its_line() -> None:
+    with pytest.raises(PolicyInvalid) as refused:
+        parse_policy(b"version: 1\n\nruntime: runsc\n", source="p.yml")
+    assert refused.value.message.startswith("p.yml:3: field `runtime`: ")

@@ -14,13 +14,28 @@ INVALID = [
     "a\x7fb",
     "a\x85b",
     "a\u2028b",
+    "a\u2029b",
+    "a/" + "x" * 256 + "/b",
+    "é/" * 1365 + "xx",
     "a\ud800",
     "x" * 256,
     "a/" * 2049,
     "é/" * 1400,
     "é" * 128,
 ]
-OUTSIDE = ["/", "/etc/passwd", "..", "../x", "../../etc/passwd", "a/../../x", "./../x", "../workspace-other/x", "//a"]
+OUTSIDE = [
+    "a//../..",
+    "./..",
+    "/",
+    "/etc/passwd",
+    "..",
+    "../x",
+    "../../etc/passwd",
+    "a/../../x",
+    "./../x",
+    "../workspace-other/x",
+    "//a",
+]
 
 
 @pytest.mark.parametrize(
@@ -37,6 +52,10 @@ OUTSIDE = ["/", "/etc/passwd", "..", "../x", "../../etc/passwd", "a/../../x", ".
         (" a ", " a "),
         ("caf\u00e9", "caf\u00e9"),
         ("x" * 255, "x" * 255),
+        ("/".join(["x" * 255] * 16), "/".join(["x" * 255] * 16)),
+        ("a/" * 2047 + "bb", "a/" * 2047 + "bb"),
+        ("é/" * 1365 + "b", "é/" * 1365 + "b"),
+        ("x" * 255 + "/y", "x" * 255 + "/y"),
         ("é" * 127, "é" * 127),
     ],
 )
@@ -48,14 +67,16 @@ def test_a_path_is_cleaned_and_parent_steps_are_left_to_the_sandbox(raw: str, pa
 def test_text_that_no_file_can_have_is_path_invalid(raw: str) -> None:
     with pytest.raises(ToolError) as caught:
         parse_path(raw)
-    assert caught.value.code is ErrorCode.PATH_INVALID
+    assert (caught.value.code, caught.value.rule) == (ErrorCode.PATH_INVALID, "path.form")
+    assert caught.value.hint
 
 
 @pytest.mark.parametrize("raw", OUTSIDE)
 def test_a_path_that_leaves_the_root_is_outside(raw: str) -> None:
     with pytest.raises(ToolError) as caught:
         parse_path(raw)
-    assert caught.value.code is ErrorCode.PATH_OUTSIDE_WORKSPACE
+    assert (caught.value.code, caught.value.rule) == (ErrorCode.PATH_OUTSIDE_WORKSPACE, "path.outside")
+    assert caught.value.hint
     assert lexical_escape(raw)
 
 
@@ -64,13 +85,15 @@ def test_a_write_to_any_of_them_is_not_allowed(raw: str) -> None:
     with pytest.raises(ToolError) as caught:
         parse_write_path(raw)
     assert caught.value.code is ErrorCode.WORKSPACE_WRITE_NOT_ALLOWED
+    assert caught.value.rule in ("path.form", "path.outside")
+    assert caught.value.hint
 
 
 def test_a_good_path_may_go_on_to_the_write_policy() -> None:
     assert parse_write_path("src/./a.ts") == "src/a.ts"
 
 
-@pytest.mark.parametrize("path", ["a/../b", "a/b/../../c", "a/..", "."])
+@pytest.mark.parametrize("path", ["a/../b", "a/b/../../c", "a/..", ".", "XXXX/..", "XX.XX/../a"])
 def test_a_path_that_stays_inside_does_not_escape(path: str) -> None:
     assert not lexical_escape(path)
 

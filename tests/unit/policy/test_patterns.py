@@ -33,6 +33,12 @@ INERT = [
     "src/[]",
     "src/[z-a]",
     "src/[[:alpha:]]*",
+    "src/[[.a.]]",
+    "src/[[=a=]]",
+    "src/[!z-a]",
+    "src/[^a-cz-a]",
+    "src/[!]",
+    "src/[^]",
     "src/*.{ts,js}",
     "a" * 1025,
     "a\ud800b",
@@ -41,7 +47,7 @@ INERT = [
 
 @pytest.mark.parametrize("pattern", INERT)
 def test_a_pattern_that_can_match_nothing_is_refused(pattern: str) -> None:
-    with pytest.raises(ValueError, match=r"[a-z]"):
+    with pytest.raises(ValueError, match=r"[a-z] [a-z]"):
         check_pattern(pattern)
 
 
@@ -61,6 +67,11 @@ def test_a_pattern_that_can_match_nothing_is_refused(pattern: str) -> None:
         "a~",
         "[]]x",
         "[a-]",
+        "[-a]",
+        "[a-a]",
+        "[!]]x",
+        "[^]]x",
+        "[a=.:]x",
     ],
 )
 def test_a_pattern_that_can_take_effect_is_accepted(pattern: str) -> None:
@@ -69,3 +80,10 @@ def test_a_pattern_that_can_take_effect_is_accepted(pattern: str) -> None:
 
 def test_a_class_is_one_token() -> None:
     assert split_classes("a[]b]*?[!x-z]") == ["a", "[]b]", "*", "?", "[!x-z]"]
+    assert split_classes("[!]]x[^]-]y") == ["[!]]", "x", "[^]-]", "y"]
+    assert split_classes("[ab]]") == ["[ab]", "]"]
+
+
+def test_a_range_that_runs_backwards_is_named() -> None:
+    with pytest.raises(ValueError, match=r"`z-a`"):
+        check_pattern("[xz-ay]")

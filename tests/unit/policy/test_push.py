@@ -28,7 +28,7 @@ def rules(section: Push, *changes: TreeChange) -> list[str]:
 
 def test_an_ordinary_push_leaves() -> None:
     assert rules(DEFAULT, added("src/a.ts"), added(".githubx/a")) == []
-    assert decide_branch(DEFAULT, "agent/x1", "main").allowed
+    assert decide_branch(DEFAULT, "agent/x1", "main").rule == "push.branch.allow"
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,16 @@ def test_links_of_both_kinds_do_not_leave_and_their_removal_does() -> None:
     assert rules(push(forbid=["ci"]), added("a", LINK)) == []
 
 
+def test_a_violation_names_the_path() -> None:
+    (found,) = judge_push(DEFAULT, [added("a", LINK)])
+    assert found.path == "a"
+    assert "`a`" in found.message
+
+
 @pytest.mark.parametrize("branch", ["main", "Main", "MAIN"])
 def test_p01_the_default_branch_is_refused_in_any_case(branch: str) -> None:
-    assert decide_branch(DEFAULT, branch, "main").code is ErrorCode.DEFAULT_BRANCH_REFUSED
+    decision = decide_branch(DEFAULT, branch, "main")
+    assert (decision.code, decision.rule) == (ErrorCode.DEFAULT_BRANCH_REFUSED, "push.branch.default")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,13 @@ def test_p01_the_default_branch_is_refused_in_any_case(branch: str) -> None:
     ],
 )
 def test_p07_a_name_that_git_would_read_as_something_else_is_not_pushed(branch: str) -> None:
-    assert decide_branch(DEFAULT, branch, "main").code is ErrorCode.GIT_PUSH_FAILED
+    decision = decide_branch(DEFAULT, branch, "main")
+    assert (decision.code, decision.rule) == (ErrorCode.GIT_PUSH_FAILED, "push.branch.malformed")
+
+
+def test_the_longest_name_that_fits_into_a_ref_is_pushed() -> None:
+    assert decide_branch(DEFAULT, "x" * 244, "main").allowed
+    assert not decide_branch(DEFAULT, "é" * 123, "main").allowed  # bytes are counted, not characters
 
 
 @pytest.mark.parametrize("branch", ["heads2/x", "x/heads", "tag/v1"])
@@ -87,8 +100,16 @@ def test_where_the_default_branch_is_not_known_other_names_are_pushed(branch: st
 def test_only_the_named_branches_leave() -> None:
     section = push(branches=["agent/*"])
     assert decide_branch(section, "agent/x1", "main").allowed
-    assert decide_branch(section, "other/x1", "main").code is ErrorCode.PUSH_POLICY_VIOLATION
+    refused = decide_branch(section, "other/x1", "main")
+    assert (refused.code, refused.rule) == (ErrorCode.PUSH_POLICY_VIOLATION, "push.branch.none")
     assert decide_branch(push(branches=[]), "agent/x1", "main").code is ErrorCode.PUSH_POLICY_VIOLATION
+
+
+def test_a_hint_names_the_first_branches_that_may_be_pushed_and_stays_short() -> None:
+    hint = decide_branch(push(branches=[f"b{number}/*" for number in range(9)]), "x", "main").hint
+    assert ", ".join(f"`b{number}/*`" for number in range(8)) in hint
+    assert "b8" not in hint
+    assert "none" in decide_branch(push(branches=[]), "x", "main").hint
 
 
 @pytest.mark.parametrize("pattern", CI_PATTERNS)

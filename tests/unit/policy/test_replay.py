@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 
 from runner.doors.policy_calls import ground_of
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
+from runner.model.decision import Decision
+from runner.model.errors import ErrorCode
 from runner.model.tree import TreeChange
 from runner.policy.answers import MAX_ANSWER_BYTES, RecordedTree, RecordingTree, Unrecorded
-from runner.policy.basis import MAX_CHANGES, Basis
-from runner.policy.changes import BaseTree, ChangeFacts, JudgedChanges, judge_changes
+from runner.policy.basis import MAX_CHANGES, Basis, push_decision_of
+from runner.policy.budget import Ground
+from runner.policy.changes import BaseTree, ChangeFacts, JudgedChanges, Violation, judge_changes
 from runner.policy.document import Policy
 from runner.policy.facts_file import DescribedTree, Fact, FactState
-from runner.policy.redaction import MAX_KEPT_BYTES, is_digest, redact_arguments
+from runner.policy.redaction import MAX_KEPT_BYTES, digest_of, is_digest, redact_arguments
 from runner.policy.rejudge import Rejudge
 from runner.policy.replay import Rejudged, recorded_calls, rejudge_run
 from runner.policy.writes import WriteRules
@@ -378,6 +381,83 @@ def recorded(basis: Basis) -> dict[str, Any]:
     return loaded
 
 
+def test_a_commits_record_has_each_path_with_its_modes_and_what_was_there() -> None:
+    changes = (
+        change("src/app.mjs", "b1", "n"),
+        change("src/new.txt", None, "n", LINK),
+        change("src/case.TXT", None, "n"),
+        change("src/app.mjs", "b1", None),
+        change("notes/log.md", "b2", "kept"),
+        change("notes/log.md", "b2", None),
+    )
+    facts = recorded(Basis.of_commit(RULES, changes, BASE, ()))["facts"]
+    assert facts == {
+        "changes": [
+            {"path": "src/app.mjs", "old": FILE, "new": FILE, "base": True},
+            {"path": "src/new.txt", "old": None, "new": LINK, "base": False},
+            {"path": "src/case.TXT", "old": None, "new": FILE, "base": False, "spelled": ["src/Case.txt"]},
+            {"path": "src/app.mjs", "old": FILE, "new": None, "base": True},
+            {"path": "notes/log.md", "old": FILE, "new": FILE, "base": True, "lines": "kept"},
+            {"path": "notes/log.md", "old": FILE, "new": None, "base": True},
+        ]
+    }
+
+
+def test_a_record_says_whether_lines_were_lost_and_nothing_where_another_rule_refused() -> None:
+    def lines(change: TreeChange) -> object:
+        found = judge_changes(RULES, [change], ChangeFacts(BASE, BLOBS.__getitem__))
+        return recorded(Basis.of_commit(RULES, [change], BASE, found))["facts"]["changes"][0].get("lines")
+
+    assert lines(change("notes/log.md", "b2", "kept")) == "kept"
+    assert lines(change("notes/log.md", "b2", "lost")) == "lost"
+    assert lines(change("notes/log.md", "b2", "kept", LINK)) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "why"),
+    [
+        ("text", "what a commit changes"),
+        ({"old": None, "new": FILE, "base": False}, "what a commit changes"),
+        ({"path": 7, "old": None, "new": FILE, "base": False}, "what a commit changes"),
+        ({"path": "src/a", "old": "x", "new": FILE, "base": False}, "modes"),
+        ({"path": "src/a", "old": None, "new": "x", "base": False}, "modes"),
+        ({"path": "src/a", "old": None, "new": FILE}, "was there"),
+        ({"path": "src/a", "old": None, "new": FILE, "base": 1}, "was there"),
+        ({"path": "src/a", "old": None, "new": FILE, "base": False, "spelled": "x"}, "was there"),
+        ({"path": "notes/log.md", "old": FILE, "new": FILE, "base": True}, "lines of"),
+        ({"path": "notes/log.md", "old": FILE, "new": FILE, "base": True, "lines": "some"}, "lines of"),
+    ],
+)
+def test_a_change_that_is_not_told_whole_is_unrecorded(told: object, why: str) -> None:
+    basis = {"basis": 1, "subject": {"kind": "commit"}, "facts": {"changes": [told]}}
+    with pytest.raises(Unrecorded, match=why):
+        Rejudge(policy(**P0))(basis)
+
+
+@pytest.mark.parametrize(
+    ("told", "rule"),
+    [
+        ({"path": "src/a", "old": None, "new": FILE, "base": False}, "commit.allow"),
+        ({"path": "src/Case.TXT", "old": None, "new": FILE, "base": False, "spelled": ["src/b"]}, "commit.allow"),
+        (
+            {"path": "docs/Case.md", "old": None, "new": FILE, "base": False, "spelled": ["docs/case.md"]},
+            "change.spelling",
+        ),
+        ({"path": "docs/a.md", "old": FILE, "new": FILE, "base": True}, "write.rewrite.none"),
+        ({"path": "src/a", "old": FILE, "new": None, "base": True}, "commit.allow"),
+        ({"path": "src/a", "old": None, "new": 0o777, "base": False}, "change.malformed"),
+        ({"path": "notes/log.md", "old": FILE, "new": FILE, "base": True, "lines": "kept"}, "commit.allow"),
+        ({"path": "notes/log.md", "old": FILE, "new": FILE, "base": True, "lines": "lost"}, "append.line-lost"),
+        ({"path": "notes/log.md", "old": FILE, "new": 0o100755, "base": True, "lines": "kept"}, "append.mode"),
+        ({"path": "notes/log.md", "old": FILE, "new": LINK, "base": True}, "append.kind"),
+        ({"path": "notes/log.md", "old": FILE, "new": None, "base": True}, "append.delete"),
+    ],
+)
+def test_a_recorded_change_is_judged_by_what_was_told_of_it(told: object, rule: str) -> None:
+    decision = Rejudge(policy(**P0))({"basis": 1, "subject": {"kind": "commit"}, "facts": {"changes": [told]}})
+    assert decision.rule == rule
+
+
 def test_a_commit_is_judged_by_the_other_policys_patterns() -> None:
     basis = recorded(Basis.of_commit(RULES, COMMITS[0], BASE, ()))
     assert Rejudge(policy(writeAllow=["src/**"]))(basis).allowed
@@ -413,4 +493,170 @@ def test_a_branch_is_judged_by_the_other_policys_patterns_and_the_recorded_defau
     basis = recorded(Basis.of_branch("agent/x", "main"))
     assert Rejudge(policy())(basis).allowed
     assert Rejudge(policy(push={"branches": ["bot/**"]}))(basis).rule == "push.branch.none"
-    assert Rejudge(policy())(recorded(Basis.of_branch("MAIN", "main"))).code == "default_branch_refused"
+    assert Rejudge(policy())(recorded(Basis.of_branch("MAIN", "main"))).rule == "push.branch.default"
+    assert Rejudge(policy())(recorded(Basis.of_branch("trunk", "main"))).allowed
+    assert Rejudge(policy())(recorded(Basis.of_branch("trunk", None))).rule == "push.branch.default-unknown"
+    assert Rejudge(policy())(recorded(Basis.of_branch("agent/x", None))).allowed
+
+
+def test_a_branch_without_a_record_of_the_default_one_is_unrecorded() -> None:
+    basis = recorded(Basis.of_branch("agent/x", "main"))
+    del basis["subject"]["default_branch"]
+    with pytest.raises(Unrecorded):
+        Rejudge(policy())(basis)
+
+
+@pytest.mark.parametrize(("length", "kept"), [(1024, 1024), (1025, 1024)])
+def test_an_overlong_branch_name_is_kept_by_its_beginning(length: int, kept: int) -> None:
+    assert len(recorded(Basis.of_branch("x" * length, "main"))["subject"]["branch"]) == kept
+
+
+def test_a_look_and_a_command_line_are_recorded_within_bounds() -> None:
+    assert recorded(Basis.of_budget(Ground("file", "a", "1+2"))) == {
+        "basis": 1,
+        "subject": {"kind": "budget", "ground": {"kind": "file", "subject": "a", "detail": "1+2"}},
+        "facts": {},
+    }
+    long = recorded(Basis.of_budget(Ground("search", "x" * (MAX_KEPT_BYTES + 1), "y" * 1025)))["subject"]["ground"]
+    assert (len(long["subject"]), len(long["detail"])) == (MAX_KEPT_BYTES, 1024)
+    fits, not_fits = ["x" * (MAX_KEPT_BYTES - 4)], ["x" * (MAX_KEPT_BYTES - 3)]
+    assert recorded(Basis.of_argv(fits, "git", {}))["subject"] == {"kind": "argv", "tool": "git", "argv": fits}
+    assert recorded(Basis.of_argv(not_fits, "git", {}))["subject"]["argv"] == digest_of(not_fits)
+
+
+def test_as_many_paths_as_fit_are_recorded() -> None:
+    changes = [change(f"src/{number}", None, "n") for number in range(MAX_CHANGES)]
+    assert len(recorded(Basis.of_commit(RULES, changes, BASE, ()))["facts"]["changes"]) == MAX_CHANGES
+    parts = [[JudgedChanges(tuple(changes[:1000]), (), BASE)], [JudgedChanges(tuple(changes[1000:]), (), BASE)]]
+    assert [len(commit) for commit in recorded(Basis.of_push(RULES, parts, 9))["facts"]["commits"]] == [1000, 1000]
+
+
+def test_an_allowed_push_and_a_refused_one_have_their_rules() -> None:
+    assert push_decision_of(()) == Decision.allow("push.allow")
+    lost = Violation("a", ErrorCode.WORKSPACE_APPEND_ONLY, "append.line-lost", "m")
+    other = Violation("b", ErrorCode.WORKSPACE_COMMIT_NOT_ALLOWED, "write.allow.none", "m")
+    assert push_decision_of([lost]).code is ErrorCode.WORKSPACE_APPEND_ONLY
+    refused = push_decision_of([lost, other])
+    assert (refused.code, refused.rule) == (ErrorCode.PUSH_POLICY_VIOLATION, "append.line-lost")
+    assert refused.hint
+
+
+@pytest.mark.parametrize(
+    ("subject", "facts", "must"),
+    [
+        ({"kind": "write", "op": "write"}, {}, True),
+        ({"kind": "write", "op": "edit"}, {}, True),
+        ({"kind": "write", "op": "delete"}, {}, False),
+        ({"kind": "argv", "op": "write"}, {}, False),
+        ({"kind": "write", "op": "write"}, {"existed_at_start": False}, False),
+        ({"kind": "write", "op": "write"}, {"real_path": "src/a"}, False),
+        ([], {}, False),
+    ],
+)
+def test_a_recorded_write_of_an_add_only_file_must_keep_its_lines(
+    subject: object, facts: dict[str, Any], must: bool
+) -> None:
+    whole = {"real_path": "notes/log.md", "via_link": False, "existed_at_start": True, **facts}
+    assert Rejudge(policy(**P0)).must_keep_lines({"subject": subject, "facts": whole}) is must
+
+
+def test_lines_of_other_events_and_in_other_shapes_are_passed_over() -> None:
+    lines: list[dict[str, Any]] = [
+        {"event": "run.started", "data": {"seq": 9}},
+        {"event": "call.started", "data": []},
+        {"event": "call.started", "data": {"seq": "x"}},
+        {"event": "decision", "data": {"seq": 2, "rule": "r"}},
+        {"event": "call.started", "data": {"seq": 2, "tool": "git", "arguments": {"args": "log"}}},
+        {"event": "call.finished", "data": {"seq": 2, "tool": "git", "ok": False, "code": "c"}},
+        {"event": "call.finished", "data": {"seq": 1, "ok": True}},
+        {"event": "call.started", "data": {"seq": 3, "tool": "git", "arguments": []}},
+        {"event": "decision", "data": {"seq": 4}},
+    ]
+    one, two, three, four = recorded_calls(lines)
+    assert (one.seq, one.tool, one.started, one.outcome) == (1, "", False, "ok")
+    assert (two.tool, two.started, two.outcome, two.subject) == ("git", True, "c", "log")
+    assert [decision["rule"] for decision in two.decisions] == ["r"]
+    assert (three.arguments, three.outcome, three.subject) == (None, None, "")
+    assert (four.tool, len(four.decisions)) == ("", 1)
+
+
+def test_a_run_that_would_have_ended_says_so_by_the_budgets_rule(tmp_path: Path) -> None:
+    with fake_run(tmp_path) as run:
+        for _ in range(3):
+            run.call("write_file", path="src/n.txt", content="x")
+        judged = replayed(run, policy(budget={"denials": 1}))
+    assert [(one.would, one.rule) for one in judged[1:]] == [("run_limit_exceeded", "budget.denials")] * 2
+    assert judged[1].message
+
+
+def test_what_a_call_would_have_met_keeps_the_rule_of_its_decision(tmp_path: Path) -> None:
+    with fake_run(tmp_path) as run:
+        run.call("write_file", path="src/n.txt", content="x")
+        run.call("edit", path="src/dup.txt", oldString="absent", newString="green")
+        run.call("read_file", path="README.md")
+        judged = replayed(run, run.policy)
+    assert [one.rule for one in judged] == ["write.allow.created", "write.allow.rewrite", ""]
+
+
+def test_a_refusal_by_the_budget_is_told_whole_and_a_look_decides_nothing_else(tmp_path: Path) -> None:
+    with fake_run(tmp_path) as run:
+        for path in ("README.md", "src/app.mjs"):
+            run.call("read_file", path=path)
+        judged = replayed(run, policy(**P0, budget={"distinct": 1}))
+    assert (judged[1].would, judged[1].rule) == ("exploration_budget_exceeded", "budget.distinct")
+    assert judged[1].message and judged[1].hint and judged[1].message != judged[1].hint
+
+
+def test_a_call_that_writes_nothing_gives_no_rereads_back(tmp_path: Path) -> None:
+    with fake_run(tmp_path) as run:
+        run.call("read_file", path="README.md")
+        run.call("run_command", argv=["node", "--version"])
+        run.call("read_file", path="README.md")
+        judged = replayed(run, policy(**P0, budget={"rereads": 0}))
+    assert [one.would for one in judged] == ["ok", "ok", "exploration_budget_exceeded"]
+
+
+def test_a_log_that_ends_early_is_undecided_with_a_reason() -> None:
+    lines = [{"event": "call.started", "data": {"seq": 1, "tool": "git", "arguments": {}}}]
+    judged = rejudge_run(policy(), recorded_calls(lines), ground_of)
+    assert judged[0].would is None and judged[0].message
+
+
+def test_a_decision_about_the_budget_is_not_judged_again_and_hides_no_other_one() -> None:
+    write = {"kind": "write", "op": "write", "path": "README.md"}
+    facts = {"real_path": "README.md", "via_link": False, "existed_at_start": True}
+    lines: list[dict[str, Any]] = [
+        {"event": "call.started", "data": {"seq": 1, "tool": "workspace.write_file", "arguments": {}}},
+        {
+            "event": "decision",
+            "data": {"seq": 1, "basis": 1, "subject": {"kind": "budget"}, "facts": {}, "allowed": True},
+        },
+        {"event": "decision", "data": {"seq": 1, "basis": 1, "subject": write, "facts": facts, "allowed": True}},
+        {"event": "call.finished", "data": {"seq": 1, "tool": "workspace.write_file", "ok": True}},
+    ]
+    judged = rejudge_run(policy(**P0), recorded_calls(lines), ground_of)
+    assert (judged[0].would, judged[0].rule) == ("workspace_write_not_allowed", "write.allow.none")
+
+
+def test_a_push_of_as_many_commits_as_may_leave_is_judged_commit_by_commit() -> None:
+    basis = recorded(Basis.of_push(RULES, [[JudgedChanges(COMMITS[n], (), BASE)] for n in (3, 0)], 200))
+    two = Rejudge(policy(**{**P0, "push": {"maxCommits": 2}}))(basis)
+    assert (two.code, two.rule) == ("push_policy_violation", "write.allow.none")
+    other = recorded(Basis.of_push(RULES, [[JudgedChanges(COMMITS[n], (), BASE)] for n in (0,)], 200))
+    assert Rejudge(policy(**{**P0, "push": {"maxCommits": 1}}))(other).allowed
+
+
+@pytest.mark.parametrize(
+    ("subject", "facts", "why"),
+    [
+        ({"kind": "write", "op": "write", "path": "a"}, {}, "where the path leads"),
+        ({"kind": "push"}, {"commits": [7]}, "what a commit changes"),
+        ({"kind": "push"}, {}, "too many to keep"),
+        ({"kind": "push"}, {"commits": []}, "size of the push"),
+        ({"kind": "write", "op": "burn", "path": "a"}, {}, "what was to be done"),
+        ({"kind": "dance"}, {}, "of the kind dance"),
+    ],
+)
+def test_what_is_unrecorded_is_named(subject: dict[str, Any], facts: dict[str, Any], why: str) -> None:
+    with pytest.raises(Unrecorded, match=why):
+        Rejudge(policy(**P0))({"basis": 1, "subject": subject, "facts": facts})

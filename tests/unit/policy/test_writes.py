@@ -17,6 +17,7 @@ from runner.policy.writes import (
     decide_write,
     executable_scratch,
     must_append,
+    within_write_globs,
 )
 from tests.support.policies import P0, p0_rules, policy
 
@@ -51,13 +52,13 @@ def test_w01_a_path_outside_the_globs_is_not_writable() -> None:
 
 def test_w03_a_file_of_the_repository_needs_the_full_write_paths() -> None:
     assert decide("docs/guide.md", existed=True).code is NOT_ALLOWED
-    assert decide("docs/new.md").allowed
-    assert decide("src/app.mjs", existed=True).allowed
+    assert decide("docs/new.md") == Decision.allow("write.allow.created")
+    assert decide("src/app.mjs", existed=True) == Decision.allow("write.allow.rewrite")
 
 
 def test_w05_an_add_only_file_takes_new_lines() -> None:
     facts = PathFacts("notes/log.md", via_link=False, existed_at_start=True)
-    assert decide("notes/log.md", existed=True).allowed
+    assert decide("notes/log.md", existed=True).rule == "write.allow.append"
     assert must_append(p0_rules(), facts)
     assert decide_append(b"a\nb\nc\n", b"a\nb\nc\nd\n").allowed
 
@@ -90,7 +91,8 @@ def test_f03_a_parent_step_into_git_is_judged_where_it_leads() -> None:
 
 @pytest.mark.parametrize("path", ["src/link-out/fresh", "src/leaf"])
 def test_f05_and_f07_nothing_is_written_through_a_link(path: str) -> None:
-    assert decide("src/real", asked=path, via_link=True).code is NOT_ALLOWED
+    refused = decide("src/real", asked=path, via_link=True)
+    assert (refused.code, refused.rule) == (NOT_ALLOWED, "write.deny.link")
 
 
 def test_f13_a_folder_that_is_called_like_a_file_opens_nothing() -> None:
@@ -101,7 +103,9 @@ def test_f13_a_folder_that_is_called_like_a_file_opens_nothing() -> None:
 
 @pytest.mark.parametrize("path", [".git", ".GIT/hooks/pre-commit", "a/.git/config", ".git./x", "sub/GIT~1/x"])
 def test_f15_and_f17_git_is_denied_in_any_spelling_even_where_everything_is_writable(path: str) -> None:
-    assert decide(path, rules=rules_of(writeAllow=["**"])).code is NOT_ALLOWED
+    refused = decide(path, rules=rules_of(writeAllow=["**"]))
+    assert (refused.code, refused.rule) == (NOT_ALLOWED, "write.deny.git")
+    assert decide("src/a", asked=path).rule == "write.deny.git"
 
 
 def test_f17_a_name_that_only_begins_like_git_is_writable() -> None:
@@ -158,7 +162,9 @@ def test_a_file_that_the_run_made_may_be_deleted_and_one_of_the_repository_may_n
 
 
 def test_an_add_only_file_cannot_be_deleted() -> None:
-    assert decide("notes/log.md", WriteOp.DELETE, existed=True).code is APPEND_ONLY
+    refused = decide("notes/log.md", WriteOp.DELETE, existed=True)
+    assert (refused.code, refused.rule) == (APPEND_ONLY, "append.delete")
+    assert refused.hint
 
 
 def test_an_add_only_file_that_the_run_made_is_not_bound() -> None:
@@ -192,6 +198,25 @@ def test_a_refusal_has_a_rule_and_says_what_is_writable() -> None:
     assert decision.rule == "write.allow.none"
     assert "src/**" in decision.hint
     assert "src/secret/**" in decide("src/secret/x").message
+
+
+def test_a_hint_lists_what_may_be_made_apart_from_what_may_be_changed() -> None:
+    both = decide("x", rules=rules_of(writeAllow=["a/**", "b/**"], rewriteAllow=["b/**", "a/**"])).hint
+    assert "`a/**`, `b/**`" in both
+    apart = decide("x", rules=rules_of(writeAllow=["a/**"], rewriteAllow=["b/**"])).hint
+    assert apart.index("`a/**`") < apart.index("`b/**`")
+    assert decide("x", rules=rules_of()).hint != decide("x", rules=rules_of(writeAllow=["a/**"])).hint
+    assert "`a/**`" in decide("x", rules=rules_of(writeAllow=["a/**"], rewriteAllow=[])).hint
+    assert "`b/**`" in decide("x", rules=rules_of(rewriteAllow=["b/**"])).hint
+
+
+@pytest.mark.parametrize(("count", "more"), [(8, None), (9, "1 more"), (20, "12 more")])
+def test_a_hint_counts_the_patterns_that_it_does_not_list(count: int, more: str | None) -> None:
+    hint = decide("x", rules=rules_of(writeAllow=[f"f{number}/**" for number in range(count)])).hint
+    assert "`f7/**`" in hint
+    assert "`f8/**`" not in hint
+    assert ("more" in hint) == (more is not None)
+    assert more is None or more in hint
 
 
 def test_a_hint_stays_short_with_many_patterns() -> None:
@@ -241,3 +266,26 @@ def test_a_plain_name_lets_files_of_that_name_execute_at_the_root_only() -> None
     assert executable_scratch(rules, "src/a/run.mjs")
     assert not executable_scratch(rules, "scratch/package.json")
     assert not executable_scratch(rules, "scratch/tools/run.mjs")
+
+
+@pytest.mark.parametrize(
+    ("path", "within"),
+    [
+        ("docs/a.md", True),  # writeAllow alone
+        ("lib/a.mjs", True),  # rewriteAllow alone
+        ("src/a.mjs", True),
+        ("README.md", False),
+        ("src/secret/a", False),
+        ("src/.git/config", False),
+        (".git", False),
+    ],
+)
+def test_the_write_globs_are_both_lists_less_what_is_denied(path: str, within: bool) -> None:
+    rules = rules_of(writeAllow=["docs/**", "src/**"], rewriteAllow=["lib/**", "src/**"], writeDeny=["src/secret/**"])
+    assert within_write_globs(rules, path) is within
+
+
+def test_git_is_within_no_globs_even_where_everything_is() -> None:
+    rules = rules_of(writeAllow=["**"])
+    assert within_write_globs(rules, "a") and executable_scratch(rules, "a")
+    assert not within_write_globs(rules, ".git/x") and not executable_scratch(rules, ".git/x")
