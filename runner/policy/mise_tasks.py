@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 
 from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
-from runner.policy.argv_values import Call
+from runner.policy.argv_values import Call, deny_scratch
 from runner.policy.scratch import inside_workspace, judge_loaded
 from runner.policy.scripts import judge_appended
 
@@ -28,8 +28,7 @@ def judge_file_tasks(call: Call, words: Sequence[str], folders: Iterable[str]) -
     """Refused when one of the tasks, `TASK WORDS ::: TASK WORDS`, is a file of this run."""
     names = [name for name, _ in _split(words)]
     for name in names:
-        path = inside_workspace(call, name) if "/" in name else None
-        refused = judge_loaded(call, path, "scratch.task") if path is not None else None
+        refused = _judge_path(call, name) if "/" in name else None
         if refused is not None:
             return refused
     here = [inside_workspace(call, folder) for folder in folders]
@@ -41,6 +40,14 @@ def judge_file_tasks(call: Call, words: Sequence[str], folders: Iterable[str]) -
             if refused is not None:
                 return refused
     return None
+
+
+def _judge_path(call: Call, name: str) -> Decision | None:
+    """A name with a slash may be a file's path, and mise runs one from anywhere: what lies outside, a run can make."""
+    if name.startswith("//"):
+        return None  # a task of a package below the root, never a path
+    path = inside_workspace(call, name)
+    return deny_scratch("scratch.task", name) if path is None else judge_loaded(call, path, "scratch.task")
 
 
 def _is_named(call: Call, path: str, inside: str, names: Sequence[str]) -> bool:

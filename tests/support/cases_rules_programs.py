@@ -22,6 +22,9 @@ MISE: dict[str, str] = {
         mise run
         mise run -q
         mise run other
+        mise run //pkg:other
+        mise run src/run.sh
+        mise run ../workspace/src/run.sh
         mise plugins
         mise plugin
         mise p
@@ -62,11 +65,12 @@ MISE: dict[str, str] = {
         mise env
         mise set --env=x A=b
         mise x -C src -- node app.mjs
-        mise x -C /tmp -- node src/app.mjs
         mise trust --show x
         mise trust --untrust x
         mise x scratch -C src -- node a.mjs
         mise tasks info db:reset
+        mise --timeout 4 x -- git push
+        mise x -C scratch -C . -- node a.mjs
     """,
     "environment.program": r"""
         mise set GIT_EDITOR=x
@@ -104,7 +108,6 @@ MISE: dict[str, str] = {
         mise --profile x x -- git push
         mise -t node x -- git push
         mise --tool x x -- git push
-        mise --timeout 4 x -- git push
         mise -v x -- git push
         mise x -- git push
         mise exec -- git push
@@ -214,8 +217,6 @@ MISE: dict[str, str] = {
         mise x -C scratch -- node a.mjs
         mise x --cd scratch -- node a.mjs
         mise x -C src -- node ../scratch/a.mjs
-        mise x -C /tmp -- node scratch/a.mjs
-        mise x -C scratch -C . -- node a.mjs
     """,
     "scratch.node.preload": r"""
         mise set NODE_OPTIONS=--import=./scratch/a.mjs
@@ -228,6 +229,8 @@ MISE: dict[str, str] = {
         mise -C/tmp ls
         mise -qC/tmp ls
         mise -C=/tmp ls
+        mise x -C /tmp -- node src/app.mjs
+        mise x -C /tmp -- node scratch/a.mjs
     """,
     "scratch.task": r"""
         mise tasks run db:reset
@@ -239,6 +242,10 @@ MISE: dict[str, str] = {
         mise db:reset
         mise run -q db:reset
         mise run ../../scratch/run.sh
+        mise run /tmp/run.sh
+        mise /tmp/run.sh
+        mise run hi ::: ../tmp/run.sh
+        mise -C src run ../scratch/run.sh
     """,
     "scratch.tool": r"""
         mise x -- fresh
@@ -294,6 +301,8 @@ NODE: dict[str, str] = {
         node --test 'node_modules/**/*.js'
         node --env-file scratch/none.env src/app.mjs
         node --env-file scratch/colon.env src/app.mjs
+        node --print= scratch/a.mjs
+        node debug scratch/a.mjs
     """,
     "argv.node.output": r"""
         node --snapshot-blob x.blob --build-snapshot src/app.mjs
@@ -329,10 +338,8 @@ NODE: dict[str, str] = {
     "scratch.node.file": r"""
         node scratch/a.mjs
         node /tmp/x.mjs
-        node --print= scratch/a.mjs
         node --build-snapshot scratch/a.mjs
         node inspect scratch/a.mjs
-        node debug scratch/a.mjs
         node -- scratch/a.mjs
         node --entry-url file:///workspace/scratch/a.mjs
         node --entry-url ./scratch/a.mjs
