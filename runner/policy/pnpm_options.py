@@ -200,10 +200,15 @@ _SHORTHANDS = {
     "F": "--filter",
 }
 _PARALLEL = "--workspace-concurrency Infinity --no-sort --stream --recursive"
+_KIND = {"D": "--dev", "P": "--production"}
 _SHORTHANDS_OF = {
     "add": {"save-catalog": "--save-catalog-name default"},
-    "install": {"D": "--dev", "P": "--production"},
-    "deploy": {"D": "--dev", "P": "--production", "legacy": "--config.force-legacy-deploy true"},
+    "install": _KIND,
+    "list": _KIND,
+    "outdated": _KIND,
+    "update": _KIND,
+    "why": _KIND,
+    "deploy": {**_KIND, "legacy": "--config.force-legacy-deploy true"},
     "exec": {"parallel": _PARALLEL, "c": "--shell-mode"},
     "dlx": {"c": "--shell-mode"},
     "run": {

@@ -23,9 +23,9 @@ __all__ = ["canonical_npm", "canonical_pnpm"]
 
 _FOLDERS = frozenset({"prefix", "dir"})
 _RUN = frozenset({"silent", "if-present", "loglevel", "reporter", "prefix", "dir"})
-_LS = _RUN | {"all", "depth", "json", "long", "parseable", "omit", "prod", "dev", "recursive"}
+_LS = _RUN | {"all", "depth", "json", "long", "parseable", "omit", "production", "dev", "recursive"}
 _INSTALL = _RUN | {
-    *("ignore-scripts", "frozen-lockfile", "offline", "prefer-offline", "prod", "production", "omit", "include"),
+    *("ignore-scripts", "frozen-lockfile", "offline", "prefer-offline", "production", "omit", "include"),
     *("audit", "no-audit", "fund", "no-fund", "no-optional", "legacy-peer-deps"),
 }
 _VALUES = {

@@ -21,6 +21,8 @@ REFUSED: dict[str, str] = {
         pnpm --version x
         pnpm -C src nope
         pnpm nope
+        pnpm rum hi
+        pnpm urn hi
         pnpm constructor
         mise exec -- ls
     """,
@@ -189,7 +191,6 @@ REFUSED: dict[str, str] = {
     """,
     "strict.package.option": r"""
         npm ls --fund
-        npm --prod ls
         npm --no-all ls
         npm --loglevel zzz run hi
         npm --loglevel= run hi
@@ -199,7 +200,6 @@ REFUSED: dict[str, str] = {
         pnpm -C '' hi
         pnpm --reporter zzz hi
         pnpm ls --filter x
-        npm ls --json=x
     """,
     "strict.package.path": r"""
         npm --prefix .. ls
@@ -363,6 +363,8 @@ RUNS = r"""
     npm ls -- left
     npm ls --depth=0 => npm --depth=0 ls
     npm ls --all --long --parseable --json => npm --all --long --parseable --json ls
+    npm --prod ls => npm --production ls
+    npm ls --json=x => npm --json ls -- x
     npm ls --omit=dev => npm --omit=dev ls
     npm ls --omit dev --omit optional => npm --omit=dev --omit=optional ls
     npm --all=false ls
@@ -393,10 +395,9 @@ RUNS = r"""
     pnpm run hi x
     pnpm run hi -- x
     pnpm run hi -- => pnpm run hi
-    pnpm run --silent hi => pnpm --silent run hi
-    pnpm --silent run hi
-    pnpm rum hi => pnpm run hi
-    pnpm urn hi => pnpm run hi
+    pnpm run --silent hi => pnpm --reporter=silent run hi
+    pnpm --silent run hi => pnpm --reporter=silent run hi
+    pnpm -s hi => pnpm --reporter=silent run hi
     pnpm run-script hi => pnpm run hi
     pnpm run -C src hi => pnpm --dir=src run hi
     pnpm -C src hi => pnpm --dir=src run hi
@@ -415,7 +416,10 @@ RUNS = r"""
     pnpm ls --depth 0 => pnpm --depth=0 ls
     pnpm ls --json --long => pnpm --json --long ls
     pnpm ls -r => pnpm --recursive ls
-    pnpm ls --prod => pnpm --prod ls
+    pnpm ls --prod => pnpm --production ls
+    pnpm ls -P => pnpm --production ls
+    pnpm -P ls => pnpm --production ls
+    pnpm ls -D => pnpm --dev ls
     pnpm -- hi => pnpm run hi
     pnpm -- ls => pnpm ls
     node -v => node --version
@@ -515,7 +519,8 @@ RUNS_AT_SET_UP = r"""
     pnpm i => pnpm install
     pnpm ci => pnpm install
     pnpm install --frozen-lockfile --offline => pnpm --frozen-lockfile --offline install
-    pnpm install --prod=false => pnpm --prod=false install
+    pnpm install --prod=false => pnpm --production=false install
+    pnpm i -P => pnpm --production install
     pnpm hi => pnpm run hi
     npm run hi
     mise install
