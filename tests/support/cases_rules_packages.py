@@ -47,7 +47,6 @@ NPM: dict[str, str] = {
         npm cit
         npm it
         npm --prefix /tmp install
-        npm --workspace ../.. run hi
         npm install
         npm --ignore-scripts install
         npm --ignore-scripts=false install
@@ -75,7 +74,6 @@ NPM: dict[str, str] = {
         npm config set commitHooks no
         npm config set no-commit-hooks x
         npm --no-commit-hooks version
-        npm --commit-hooks=off version
     """,
     "git.push.verb": r"""
         npm exec git push
@@ -126,6 +124,7 @@ NPM: dict[str, str] = {
         npm zzz git push
         npm te
         npm hi
+        npm --commit-hooks=off version
     """,
     "package.setting.node-options": r"""
         npm config set node-options=a/b
@@ -160,6 +159,7 @@ NPM: dict[str, str] = {
         npm --prefix /tmp test
         npm --prefix scratch run t
         npm -C scratch run t
+        npm --workspace ../.. run hi
     """,
     "scratch.settings": r"""
         npm config set pnpmfile scratch/b.js
@@ -187,7 +187,6 @@ PNPM: dict[str, str] = {
         pnpm restart
         pnpm it
         pnpm install-test
-        pnpm install-ci-test
         pnpm config set script-shell
         pnpm config set
         pnpm config
@@ -221,6 +220,7 @@ PNPM: dict[str, str] = {
         pnpm install --dir=
         pnpm -C pkg exec only
         pnpm -C pkg exec vitest
+        pnpm m m ship
     """,
     "git.hooks.config": r"""
         pnpm dlx git -c core.hooksPath=x commit
@@ -240,20 +240,16 @@ PNPM: dict[str, str] = {
     "git.push.verb": r"""
         pnpm dlx git push
         pnpm exec git push
-        pnpm exec -c 'git push'
         pnpm -c exec git push
         pnpm run ship
         pnpm run -- ship
         pnpm run -C src ship
         pnpm run -C= ship
         pnpm run-script ship
-        pnpm rum ship
-        pnpm urn ship
         pnpm ship
         pnpm git push
         pnpm multi run ship
         pnpm m ship
-        pnpm m m ship
         pnpm -r ship
         pnpm -C '' ship
         pnpm -C pkg install
@@ -274,7 +270,6 @@ PNPM: dict[str, str] = {
         pnpm dlx
         pnpm exec
         pnpm exec sh
-        pnpm exec -c ls
         pnpm -c exec ls
         pnpm recursive exec sh
     """,
@@ -282,9 +277,14 @@ PNPM: dict[str, str] = {
         pnpm exec zzz
         pnpm zzz
         pnpm exec only
+        pnpm install-ci-test
+        pnpm exec -c 'git push'
+        pnpm rum ship
+        pnpm urn ship
+        pnpm exec -c ls
+        pnpm exec --script-shell=x vitest
     """,
     "package.setting.program": r"""
-        pnpm exec --script-shell=x vitest
         pnpm run --script-shell=x hi
         pnpm config set script-shell x
         pnpm config set script-shell=x
