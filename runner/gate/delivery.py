@@ -97,9 +97,13 @@ def delivery_steps(
 
 
 def collect_step(fetched: Fetched, commit: str, *, outbox: str) -> DeliveryStep:
-    """What writes, on its standard output, the pack of all that `commit` holds and the remote did not have."""
+    """What writes, on its standard output, the pack of all that `commit` holds and the remote did not have.
+
+    Large files are sent whole: looking for what ten of 10 MB have in common took longer than any limit.
+    """
+    pack = ("pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset")
     return DeliveryStep(
-        (GIT, f"--git-dir={outbox}", "pack-objects", "--revs", "--thin", "--stdout", "--quiet", "--delta-base-offset"),
+        (GIT, f"--git-dir={outbox}", "-c", "core.bigFileThreshold=2m", *pack),
         "the objects that would leave",
         stdin=rev_list_input(commit, fetched.refs),
     )
