@@ -47,7 +47,7 @@ def test_case_is_answered_as_the_contract_says(case: Case, tmp_path: Path) -> No
 
 
 def _holds_after_every_case(ran: CliRun) -> None:
-    lines = (ran.out / "audit.jsonl").read_bytes().splitlines()
+    lines = (ran.out / "audit.jsonl").read_bytes().splitlines(keepends=True)
     assert verify_chain(lines) == ran.report["audit"]["lines"]
     assert ran.report["teardown"] == {"verified": True, "leftovers": []}
     assert all(check["active"] for check in ran.report["posture"])
