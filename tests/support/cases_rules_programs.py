@@ -22,6 +22,8 @@ MISE: dict[str, str] = {
         mise run
         mise run -q
         mise run other
+        mise run Xdb:reset
+        mise run db:reset:
         mise run //pkg:other
         mise run src/run.sh
         mise run ../workspace/src/run.sh
@@ -241,6 +243,9 @@ MISE: dict[str, str] = {
         mise w db:reset
         mise db:reset
         mise run -q db:reset
+        mise run :db:reset
+        mise run //:db:reset
+        mise //:db:reset
         mise run ../../scratch/run.sh
         mise run /tmp/run.sh
         mise /tmp/run.sh

@@ -192,6 +192,7 @@ REFUSED: dict[str, str] = {
     "strict.package.option": r"""
         npm ls --fund
         npm --no-all ls
+        npm --production null ls
         npm --loglevel zzz run hi
         npm --loglevel= run hi
         npm --prefix= run hi

@@ -85,7 +85,7 @@ def test_the_host_of_an_address_is_found(address: str, host: str | None) -> None
     assert host_of(address) == host
 
 
-@pytest.mark.parametrize("address", ["ftp://a.b/x", "https:///x", "https://", "ssh://"])
+@pytest.mark.parametrize("address", ["ftp://a.b/x", "https:///x", "https://", "ssh://", "a.b:x://y"])
 def test_an_address_of_no_known_form_has_no_host(address: str) -> None:
     assert host_of(address) is None
 
@@ -103,7 +103,7 @@ def test_an_address_with_a_secret_an_option_or_a_program_is_refused(address: str
     assert "tok@" not in str(caught.value)
 
 
-@pytest.mark.parametrize("address", ["a/b::c", "https://a.b/x?u=https://c.d", "file:///a::b", "./x::y"])
+@pytest.mark.parametrize("address", ["a/b::c", "a/b::c/d", "https://a.b/x?u=https://c.d", "file:///a::b", "./x::y"])
 def test_only_what_stands_in_front_names_a_helper_or_a_scheme(address: str) -> None:
     check_address(address)
 
@@ -130,3 +130,10 @@ def test_a_host_name_has_at_most_253_characters_and_is_written_in_lower_case() -
         check_git_host("Code.example.com")
     with pytest.raises(ValueError, match="no host name"):
         check_git_host("code_x.example.com")
+
+
+def test_a_url_is_answered_with_the_host_in_it() -> None:
+    for url in ("code.example.com/x", "https://code.example.com/x", "//code.example.com/x"):
+        with pytest.raises(ValueError, match=r"host only: write `(code\.)?example\.com`") as caught:
+            check_git_host(url)
+        assert ("`code." in str(caught.value)) is not url.startswith("//")

@@ -108,6 +108,15 @@ def test_other_verbs_of_package_managers_are_told_what_is_known() -> None:
     assert "npm ls, npm run, npm start, npm stop, npm test" in hint
 
 
+def test_a_refusal_names_the_file_the_option_and_what_is_known() -> None:
+    assert "package.json has no script 'nope'" in judge(["npm", "run", "nope"], tree()).decision.message
+    assert "/package.json" not in judge(["npm", "run", "nope"], tree()).decision.message
+    assert "src/package.json has no" in judge(["npm", "--prefix", "src", "run", "nope"], tree()).decision.message
+    assert "`--silent`" in judge(["npm", "--silnt", "run", "hi"], tree()).decision.hint
+    for program in ("npm", "pnpm"):
+        assert f"{program}  is not" in judge([program], tree()).decision.message
+
+
 def test_who_gives_a_program_in_words_is_told_to_write_it_to_a_file() -> None:
     for option in ("-e", "-p", "--eval", "--print"):
         assert "Write the program to a file" in judge(["node", option, "1"], tree()).decision.hint

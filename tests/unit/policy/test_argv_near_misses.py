@@ -1,0 +1,154 @@
+"""Near misses: words and files that differ in one thing from those that the rest of the tests is about."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from runner.policy.mise_options import BEFORE_VERB, EXEC, RUN, read_options
+from runner.policy.pnpm_options import second_reading
+from runner.policy.pnpm_reading import read_pnpm
+from tests.support.argv_trees import ORIGINAL, FakeTree, decide
+
+
+def _rule(line: str, tree: FakeTree) -> str | None:
+    return decide(shlex.split(line), tree).rule
+
+
+def _package(folder: str = "", **scripts: str) -> dict[str, str]:
+    return {**ORIGINAL, f"{folder}package.json": json.dumps({"scripts": scripts})}
+
+
+@pytest.mark.parametrize("path", ["node_modules/x/package.json", "a/node_modules/x/package.json"])
+def test_manifests_of_what_was_installed_are_no_packages_of_the_workspace(path: str) -> None:
+    assert _rule("pnpm -r run hi", FakeTree(created={path: "{}"})) == "argv.default"
+    assert _rule("pnpm -r run hi", FakeTree(created={path.replace("node_modules", "modules"): "{}"})) != "argv.default"
+
+
+def test_a_file_at_the_root_is_no_task_without_a_slash() -> None:
+    tree = FakeTree(created={"made": "", "deep/made": ""})
+    assert _rule("mise run made", tree) == "argv.default"
+    assert _rule("mise run ./made", tree) == "scratch.task"
+    assert _rule("mise run deep/made", tree) == "scratch.task"
+
+
+def test_a_config_in_the_folder_of_the_run_is_judged() -> None:
+    tree = FakeTree(created={"pkg/mise.toml": ""})
+    for line in ("mise run -C pkg other", "mise run --cd=pkg other", "mise -C pkg run other"):
+        assert _rule(line, tree) == "scratch.settings", line
+    assert _rule("mise run other", tree) == "argv.default"
+    assert _rule("mise run -C /tmp other", tree) == "scratch.settings"
+
+
+def test_the_name_of_a_variable_is_repeated_and_its_value_is_not() -> None:
+    for line in ("mise set NAME='{{ exec(command=1) }}'", "mise set LD_PRELOAD=secret"):
+        message = decide(shlex.split(line), FakeTree()).message
+        assert line.split()[2].partition("=")[0] in message
+        assert "exec(" not in message
+        assert "secret" not in message
+
+
+@pytest.mark.parametrize("folder", ["", "pkg/"])
+def test_a_gyp_file_is_built_unless_a_script_installs(folder: str) -> None:
+    line = f"npm --prefix ./{folder} install"
+    gyp = {f"{folder}binding.gyp": ""}
+    assert _rule(line, FakeTree(_package(folder, hi="x"), gyp)) == "scratch.program"
+    assert _rule(line, FakeTree(_package(folder, install="echo"), gyp)) == "argv.default"
+    assert _rule(line, FakeTree(_package(folder, preinstall="echo"), gyp)) == "argv.default"
+    assert _rule(line, FakeTree(_package(folder, hi="x"), {"other/binding.gyp": ""})) == "argv.default"
+
+
+def test_an_empty_prefix_is_the_root() -> None:
+    tree = FakeTree(_package(prepare="git push"))
+    assert _rule("npm --prefix= install", tree) == "git.push.verb"
+    assert _rule("npm --prefix=src install", tree) == "argv.default"
+
+
+@pytest.mark.parametrize(
+    "line", ["npm -w pkg install", "npm --workspace=./pkg ci", "npm --prefix src -w ../pkg install"]
+)
+def test_an_install_in_a_named_package_runs_its_scripts(line: str) -> None:
+    assert _rule(line, FakeTree(_package("pkg/", prepare="git push"))) == "git.push.verb"
+    assert _rule(line, FakeTree(_package("other/", prepare="git push"))) == "argv.default"
+
+
+@pytest.mark.parametrize("script", ["pnpm:devPreinstall", "prepare", "prepublish"])
+def test_mise_deps_installs_with_whichever_package_manager(script: str) -> None:
+    assert _rule("mise deps", FakeTree(_package(**{script: "git push"}))) == "git.push.verb"
+    assert _rule("mise deps", FakeTree(_package(**{f"x{script}": "git push"}))) == "argv.default"
+
+
+def test_pnpm_looks_for_no_program_by_the_name_of_a_script_that_it_knows() -> None:
+    tree = FakeTree(_package(hi="x"))
+    for line in ("pnpm test", "pnpm t", "pnpm tst", "pnpm stop"):
+        assert _rule(line, tree) == "argv.default", line
+    assert _rule("pnpm tset", tree) == "launcher.unlisted"
+
+
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("vitest --x", ["vitest", "--x"]),
+        ("-s vitest", ["vitest"]),
+        ("-s -- vitest", ["vitest"]),
+        ("-- vitest x", ["vitest", "x"]),
+        ("-- -x vitest", ["-x", "vitest"]),
+        ("--dir x vitest", ["x", "vitest"]),
+    ],
+)
+def test_the_program_of_an_implied_command_is_all_behind_the_first_options(line: str, program: list[str]) -> None:
+    assert read_pnpm(line.split()).program == program
+
+
+def test_every_command_of_pnpm_knows_the_global_options() -> None:
+    for command in ("restart", "config", "ls", "no-such-command"):
+        assert {"recursive", "dir", "filter"} <= second_reading(command).types.keys()
+    assert "save-prefix" not in second_reading("restart").types
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "words"),
+    [
+        ("-q run x", [("-q", "")], ["run", "x"]),
+        ("--quiet=x run", [("--quiet", "x")], ["run"]),
+        ("-C a run -q", [("-C", "a")], ["run", "-q"]),
+        ("-Ca run", [("-C", "a")], ["run"]),
+        ("-C=a run", [("-C", "a")], ["run"]),
+        ("-qCa run", [("-C", "a")], ["run"]),
+        ("-qC a run", [("-C", "a")], ["run"]),
+        ("--cd a run", [("--cd", "a")], ["run"]),
+        ("--cd=a run", [("--cd", "a")], ["run"]),
+        ("--cd= run", [("--cd", "")], ["run"]),
+        ("--cd", [("--cd", "")], []),
+        ("- -q", [], ["-", "-q"]),
+        ("-- -q", [], ["--", "-q"]),
+        ("--timeout 4 x", [("--timeout", "")], ["4", "x"]),
+    ],
+)
+def test_options_before_mises_verb_end_at_the_first_word(
+    line: str, options: list[tuple[str, str]], words: list[str]
+) -> None:
+    assert read_options(line.split(), BEFORE_VERB) == (options, words)
+
+
+def test_where_options_may_stand_anywhere_the_words_between_are_kept() -> None:
+    read = read_options("a -C b c -- d -q --command e".split(), EXEC, anywhere=True)
+    assert read == ([("-C", "b"), ("-q", ""), ("--command", "e")], ["a", "c", "--", "d"])
+    assert read_options("--timeout 4 x -q".split(), RUN) == ([("--timeout", "4")], ["x", "-q"])
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("A=''\nHUSKY='0'", "git.hooks.environment"),
+        ("HUSKY=0\nB=1\nC=1\n", "git.hooks.environment"),
+        ("HUSKY=0 # off", "git.hooks.environment"),
+        ("HUSKY=1 # on", "argv.default"),
+        ("A=HUSKY=0", "argv.default"),
+    ],
+)
+def test_variables_in_a_file_for_node_end_where_node_ends_them(text: str, rule: str) -> None:
+    tree = FakeTree(created={"scratch/x.env": text})
+    assert _rule("node --env-file scratch/x.env src/app.mjs", tree) == rule
