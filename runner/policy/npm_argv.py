@@ -74,6 +74,8 @@ _LIFECYCLE = {
     "publish": ("prepublishOnly", *_PACK, "publish", "postpublish"),
     "stage": ("prepublishOnly", *_PACK, "publish", "postpublish"),
 }
+_CHANGE_PACKAGES = frozenset("audit ci dedupe install install-ci-test install-test link prune uninstall update".split())
+"""Where they changed something, npm runs the project's script `dependencies`, also with packages named."""
 # With packages named, these two leave the project's own scripts alone.
 _OF_THE_PROJECT_ALONE = frozenset({"install", "link"})
 
@@ -158,9 +160,10 @@ def _packages(call: Call, folder: str, given: Given) -> list[str]:
 def _judge_lifecycle(call: Call, command: str, args: list[str], given: Given) -> Decision | None:
     folder = (given.values("prefix") or ["."])[-1] or "."
     others = [word for word in args if posixpath.normpath(word) != "."]
-    if given.has_switch("ignore-scripts") or (command in _OF_THE_PROJECT_ALONE and others):
+    if given.has_switch("ignore-scripts"):
         return None
-    names = _LIFECYCLE.get(command, ())
+    names = () if command in _OF_THE_PROJECT_ALONE and others else _LIFECYCLE.get(command, ())
+    names = (*names, "dependencies") if command in _CHANGE_PACKAGES else names
     found = (judge_lifecycle(call, path, names) for path in _packages(call, folder, given))
     return next((refused for refused in found if refused is not None), None)
 

@@ -74,7 +74,23 @@ def test_an_install_in_a_named_package_runs_its_scripts(line: str) -> None:
     assert _rule(line, FakeTree(_package("other/", prepare="git push"))) == "argv.default"
 
 
-@pytest.mark.parametrize("script", ["pnpm:devPreinstall", "prepare", "prepublish"])
+@pytest.mark.parametrize("script", ["dependencies", "predependencies", "postdependencies"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("install", "install ./x", "i x", "ci", "it", "cit", "uninstall x", "rm x", "update", "prune", "dedupe"),
+        *("ddp", "link ./x", "audit fix"),
+    ],
+)
+def test_npm_runs_the_script_about_dependencies_when_they_change(command: str, script: str) -> None:
+    tree = FakeTree(_package(**{"dependencies": "echo", script: "git push"}))
+    assert _rule(f"npm {command}", tree) == "git.push.verb"
+    assert _rule(f"npm {command} --ignore-scripts", tree) == "argv.default"
+    assert _rule("npm rebuild", tree) == "argv.default"
+    assert _rule(f"pnpm {command}", tree) != "git.push.verb"
+
+
+@pytest.mark.parametrize("script", ["pnpm:devPreinstall", "prepare", "dependencies"])
 def test_mise_deps_installs_with_whichever_package_manager(script: str) -> None:
     assert _rule("mise deps", FakeTree(_package(**{script: "git push"}))) == "git.push.verb"
     assert _rule("mise deps", FakeTree(_package(**{f"x{script}": "git push"}))) == "argv.default"
