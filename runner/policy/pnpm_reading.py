@@ -59,6 +59,8 @@ def read_pnpm(words: Sequence[str]) -> PnpmCommand:
         name, params = COMMANDS[left[1]], left[2:]
     if name == "install" and params:
         name = "add"
+    if spread and not implied and name != "recursive":
+        given.options.append(("recursive", ""))  # last, since `--no-recursive` does not take it back
     return PnpmCommand(name, params, given, implied, _program(words) if implied else [])
 
 

@@ -118,6 +118,56 @@ def test_the_program_of_an_implied_command_is_all_behind_the_first_options(line:
     assert read_pnpm(line.split()).program == program
 
 
+@pytest.mark.parametrize(
+    ("line", "name", "params", "options"),
+    [
+        ("", None, [], []),
+        ("-s", None, [], ["reporter"]),
+        ("m", "recursive", ["m"], []),
+        ("m -s", "recursive", ["m"], ["reporter"]),
+        ("--help exec -r", "exec", ["-r"], ["help"]),
+        ("m run hi", "run", ["hi"], ["recursive"]),
+        ("m run", "run", [], ["recursive"]),
+        ("m run run hi", "run", ["run", "hi"], ["recursive"]),
+        ("m m run", "recursive", ["run"], []),
+        ("m exec -r x", "exec", ["-r", "x"], ["recursive"]),
+        ("m install left", "add", ["left"], ["recursive"]),
+        ("-r run hi", "run", ["hi"], ["recursive"]),
+        ("run -r hi -r", "run", ["hi", "-r"], ["recursive"]),
+        ("install", "install", [], []),
+        ("i left", "add", ["left"], []),
+        ("i -D left", "add", ["left"], ["save-dev"]),
+        ("i -D", "install", [], ["dev"]),
+        ("i --dir x", "install", [], ["dir"]),
+        ("create -r x", "create", ["-r", "x"], []),
+        ("dlx -s x -s", "dlx", ["x", "-s"], ["reporter"]),
+        ("remove -s x -s", "remove", ["x"], ["reporter", "reporter"]),
+        ("test -r", "run", ["test", "-r"], []),
+        ("hi -r x", "run", ["hi", "-r", "x"], []),
+    ],
+)
+def test_pnpms_words_are_a_command_its_parameters_and_options(
+    line: str, name: str | None, params: list[str], options: list[str]
+) -> None:
+    command = read_pnpm(line.split())
+    assert (command.name, command.params, [option for option, _ in command.given.options]) == (name, params, options)
+    assert (command.program == []) is not command.implied
+    assert command.implied is (line.split()[:1] in (["test"], ["hi"]))
+    assert command.recursive is ("recursive" in options)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("pnpm -r run hi", "pnpm m run hi", "pnpm multi run hi", "pnpm recursive run hi", "pnpm m exec vitest"),
+        *("pnpm --no-recursive m run hi", "pnpm m --no-recursive run hi"),
+    ],
+)
+def test_scripts_of_a_package_that_the_run_made_are_not_run_with_all_others(line: str) -> None:
+    assert _rule(line, FakeTree(created={"d/package.json": "{}"})) == "scratch.package"
+    assert _rule(line, FakeTree(created={"d/package": "{}"})) == "argv.default"
+
+
 def test_every_command_of_pnpm_knows_the_global_options() -> None:
     for command in ("restart", "config", "ls", "no-such-command"):
         assert {"recursive", "dir", "filter"} <= second_reading(command).types.keys()
@@ -168,3 +218,43 @@ def test_where_options_may_stand_anywhere_the_words_between_are_kept() -> None:
 def test_variables_in_a_file_for_node_end_where_node_ends_them(text: str, rule: str) -> None:
     tree = FakeTree(created={"scratch/x.env": text})
     assert _rule("node --env-file scratch/x.env src/app.mjs", tree) == rule
+
+
+def _scripts(line: str, **scripts: str) -> str | None:
+    return _rule(line, FakeTree(_package(**scripts)))
+
+
+def test_words_behind_a_script_are_its_own_and_not_those_of_the_scripts_around_it() -> None:
+    assert _scripts("npm run x -- push", x="git") == "git.push.verb"
+    assert _scripts("npm run x -- push", x="echo", prex="git", postx="git") == "argv.default"
+    assert _scripts("npm run x", x="echo", prex="git push") == "git.push.verb"
+    assert _scripts("npm run x", x="echo", postx="git push") == "git.push.verb"
+    assert _scripts("npm run x", x="echo", postxx="git push") == "argv.default"
+    assert _scripts("pnpm run x -- push", x="git") == "git.push.verb"
+
+
+def test_a_script_that_was_seen_does_not_hide_those_after_it() -> None:
+    assert _scripts("npm run a", a="npm run prex && npm run x", prex="echo", x="git push") == "git.push.verb"
+
+
+@pytest.mark.parametrize(
+    ("selector", "rule"),
+    [
+        ("/ship/", "git.push.verb"),
+        ("/s/", "git.push.verb"),
+        ("/^sh.*/", "git.push.verb"),
+        ("/[x]/", "git.push.verb"),
+        ("//", "git.push.verb"),
+        ("/zz/", "argv.default"),
+        ("/xs/", "argv.default"),
+    ],
+)
+def test_a_selector_of_pnpm_runs_every_script_that_it_may_mean(selector: str, rule: str) -> None:
+    assert _scripts(f"pnpm run {selector}", ship="git push", hi="echo") == rule
+
+
+def test_only_a_package_without_a_start_script_starts_its_server() -> None:
+    created = {"server.js": ""}
+    assert _rule("npm start", FakeTree(_package(hi="x"), created)) == "scratch.node.file"
+    assert _rule("npm run other", FakeTree(_package(other="x"), created)) == "argv.default"
+    assert _rule("pnpm run '/s/'", FakeTree(_package(sx="x"), created)) == "argv.default"
