@@ -348,6 +348,7 @@ NODE: dict[str, str] = {
         node -- scratch/a.mjs
         node --entry-url file:///workspace/scratch/a.mjs
         node --entry-url ./scratch/a.mjs
+        node --experimental-entry-url ./scratch/a.mjs
         node --debug-port 1 scratch/a.mjs
         node --inspect-port 1 scratch/a.mjs
         node --security-reverts x scratch/a.mjs

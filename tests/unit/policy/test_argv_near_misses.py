@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from runner.policy.mise_options import BEFORE_VERB, EXEC, RUN, read_options
+from runner.policy.npm_argv import npm_command
 from runner.policy.pnpm_options import second_reading
 from runner.policy.pnpm_reading import read_pnpm
 from tests.support.argv_trees import ORIGINAL, FakeTree, decide
@@ -258,3 +259,20 @@ def test_only_a_package_without_a_start_script_starts_its_server() -> None:
     assert _rule("npm start", FakeTree(_package(hi="x"), created)) == "scratch.node.file"
     assert _rule("npm run other", FakeTree(_package(other="x"), created)) == "argv.default"
     assert _rule("pnpm run '/s/'", FakeTree(_package(sx="x"), created)) == "argv.default"
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [
+        *(("run", "run"), ("runScript", "run"), ("run-script", "run"), ("installTest", "install-test")),
+        *(("unins", "uninstall"), ("un", "uninstall"), ("r", "uninstall"), ("", ""), ("zzz", "zzz"), ("Run", "-run")),
+    ],
+)
+def test_npm_takes_a_word_for_the_command_that_it_begins(word: str, command: str) -> None:
+    assert npm_command(word) == command
+
+
+def test_npms_settings_at_the_root_are_read_in_other_folders_too() -> None:
+    for file in (".npmrc", "pkg/.npmrc"):
+        assert _rule("npm --prefix pkg ls", FakeTree(created={file: ""})) == "scratch.settings"
+    assert _rule("npm --prefix pkg ls", FakeTree(created={"other/.npmrc": ""})) == "argv.default"

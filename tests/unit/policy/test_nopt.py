@@ -202,6 +202,12 @@ def test_the_last_word_about_a_switch_counts(line: str, on: bool) -> None:
     assert read_options(line.split(), DIALECT).has_switch("force") is on
 
 
+def test_a_short_form_that_begins_with_itself_gives_the_rest_of_its_words_once() -> None:
+    dialect = Dialect(option_types({"string": "level"}), {"loud": ("--loud", "a", "b")})
+    assert _shown(read_options(["--loud", "c"], dialect)) == (["loud="], ["a", "b", "c"])
+    assert _shown(read_options(["--lou", "c"], dialect)) == (["loud="], ["a", "b", "a", "b", "c"])
+
+
 def test_values_are_those_of_the_names_in_their_order() -> None:
     given = read_options("--depth 1 --prefix a --message x --depth 2".split(), DIALECT)
     assert given.values("depth") == ["1", "2"]

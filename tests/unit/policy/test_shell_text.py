@@ -48,6 +48,7 @@ def words_in(text: str) -> list[str]:
         ("a > f", ["a"]),
         ("a > f b", ["a b"]),
         ("> f a b", ["a b"]),
+        ("a '' b", ["a  b"]),
         ('a "$(b)"', ["a $(b)", "b"]),
         ("a '$(b; c)'", ["a $(b; c)", "b", "c"]),
         ("a '`b c`'", ["a `b c`", "b c"]),
