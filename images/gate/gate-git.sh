@@ -32,6 +32,7 @@ ANSWER
     ;;
 key)
     umask 077
+    rm -f /tmp/key.* # of a git that was killed at its deadline, before it could remove it
     key=/tmp/key.$$
     trap 'rm -f "$key"' EXIT
     IFS= read -r lines

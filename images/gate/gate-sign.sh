@@ -7,6 +7,7 @@ set -eu
 
 ulimit -c 0
 umask 077
+rm -f /tmp/key.* # of a signature that was cut short
 key=/tmp/key.$$
 trap 'rm -f "$key" "$key.pub"' EXIT
 IFS= read -r lines

@@ -74,7 +74,7 @@ def place_of_cache(
         return CachePlace(why_not="this host keeps none")
     if plan.cache is not None and plan.installs not in plan.cache:
         return CachePlace(why_not="the repository wants none")
-    unkept = unkept_file(base.objects)
+    unkept = unkept_file(base.objects, plan.lock)
     if unkept is not None:
         return CachePlace(why_not=unkept)
     names = settings_files(base.objects, plan.lock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -33,7 +34,7 @@ from runner.controller.stopwatch import Stopwatch
 from runner.controller.tree_view import SandboxTree
 from runner.controller.workspace import GuardedWorkspace, Guards
 from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
-from runner.gate.address import Address, CodeHost, resolve_address
+from runner.gate.address import Address, CodeHost, local_address, resolve_address
 from runner.gate.fetch import Fetched, FetchLimits, fetch, require_local_folder
 from runner.gate.git import Git
 from runner.policy.basis import OnDecision
@@ -191,7 +192,9 @@ def address_of(request: RunRequest) -> Address:
         RepositoryUnavailable: when it cannot be used, or holds a user name or password.
     """
     hosts = [CodeHost(b.git.host, b.git.repo_template, b.git.repo) for b in request.policy.policy.bindings]
-    return resolve_address(request.repository, cwd=PurePosixPath(Path.cwd()), bindings=hosts)
+    address = resolve_address(request.repository, cwd=PurePosixPath(Path.cwd()), bindings=hosts)
+    # The folder itself: the gate's container has no others, so that a `..` or a link on the way would lead nowhere.
+    return address if address.path is None else local_address(os.path.realpath(address.path))
 
 
 def _fetch(run: Prepared, gate: Git, address: Address) -> Fetched:

@@ -6,12 +6,12 @@ deadline, when that controller has plainly not done it. `objects` of neither kin
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 
 from runner.controller.cache_store import CACHE_DRAFT
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine, SandboxInfo
+from runner.gate.folders import remove_tree
 from runner.model.errors import RunnerError
 
 __all__ = ["FOREIGN_GRACE_SECONDS", "Swept", "is_orphan", "sweep"]
@@ -59,7 +59,7 @@ def _drop_drafts(state: StateFolder) -> None:
     """Scratch repositories of pushes, and half-packed caches, of runs whose controller was killed."""
     for folder in (state.path / "runs").glob("*/quarantine"):
         if not state.alive(folder.parent.name):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)
     for draft in (state.path / "runs").glob(f"*/{CACHE_DRAFT}"):
         if not state.alive(draft.parent.name):
             draft.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from runner.model.errors import RepositoryUnavailable
 
-__all__ = ["LOCAL_HOST", "Address", "CodeHost", "resolve_address"]
+__all__ = ["LOCAL_HOST", "Address", "CodeHost", "local_address", "resolve_address"]
 
 LOCAL_HOST = "file"
 """The host that a binding names for `file://` addresses and local paths."""
@@ -100,7 +100,7 @@ def _parse(repo: str, cwd: PurePosixPath) -> Address:
     scp_like = None if repo.startswith(("/", ".")) else _SCP_LIKE.fullmatch(repo)
     if scp_like is not None:
         return _parse_scp_like(*scp_like.groups())
-    return _local(str(cwd / repo))
+    return local_address(str(cwd / repo))
 
 
 def _parse_url(scheme: str, rest: str, repo: str) -> Address:
@@ -158,10 +158,11 @@ def _parse_file_url(rest: str) -> Address:
         raise _invalid("a file:// address names another machine", "Write it with three slashes: file:///path.")
     decoded = unquote("/" + path, errors="surrogateescape")
     _refuse_unsafe_text(decoded)
-    return _local(decoded)
+    return local_address(decoded)
 
 
-def _local(path: str) -> Address:
+def local_address(path: str) -> Address:
+    """The address of the local repository in the folder `path`, which is absolute."""
     folder = str(PurePosixPath(path))
     # Always as an escaped URL: a bare path with a colon, or one that is a bundle, would mean something else to git.
     url = "file://" + quote(folder.encode("utf-8", "surrogateescape"), safe="/")

@@ -46,7 +46,7 @@ def contents_of(git: Batch, wanted: bytes, max_object_bytes: int) -> Iterator[tu
 def _listed(listing: bytes) -> dict[str, str]:
     """Path by object; empty for a commit. The path is the first one that an object has."""
     found: dict[str, str] = {}
-    for line in listing.splitlines():
+    for line in filter(None, listing.split(b"\n")):
         oid, _, path = line.partition(b" ")
         found.setdefault(oid.decode("ascii"), path.decode("utf-8", "replace"))
     return found

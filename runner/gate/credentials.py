@@ -215,7 +215,8 @@ class SshKey:
 
     def redactor(self) -> Redactor:
         """What removes this key from texts, line by line."""
-        return Redactor(tuple(line for line in self.text.split("\n") if len(line) >= _SECRET_LINE_CHARS))
+        inner = self.text.split("\n")[1:-1]  # between the lines that every key begins and ends with
+        return Redactor(tuple(line for line in inner if len(line) >= _SECRET_LINE_CHARS))
 
 
 Secret = Credential | SshKey

@@ -128,11 +128,15 @@ class Git(ABC):
     program: str
     """The path of git there."""
 
+    scratch: Path
+    """A folder there that is nobody else's, for what is needed once."""
+
     def run(
         self,
         arguments: Sequence[str],
         *,
         repository: Path | None = None,
+        borrow: Path | None = None,
         address: Address | None = None,
         credential: Secret | None = None,
         stdin: Iterable[bytes] = (),
@@ -145,6 +149,7 @@ class Git(ABC):
         Args:
             arguments: the subcommand and what follows it.
             repository: the git folder to work in; one that we made, except to read its configuration with `config`.
+            borrow: a folder of objects that are seen beside the repository's own.
             address: where it may connect to; None forbids every protocol.
             credential: answered to that address alone.
             stdin: chunks; what the iterable raises, this raises.
@@ -159,7 +164,7 @@ class Git(ABC):
             Invocation(
                 tuple(words),
                 tuple(arguments),
-                _environment(address),
+                _environment(address, borrow),
                 address,
                 credential,
                 stdin,
@@ -201,8 +206,10 @@ class Git(ABC):
     def _execute(self, invocation: Invocation) -> Output: ...
 
 
-def _environment(address: Address | None) -> dict[str, str]:
+def _environment(address: Address | None, borrow: Path | None) -> dict[str, str]:
+    borrowed = {} if borrow is None else {"GIT_ALTERNATE_OBJECT_DIRECTORIES": str(borrow)}
     return {
+        **borrowed,
         "PATH": FIXED_PATH,
         "LC_ALL": "C",
         "TZ": "UTC",

@@ -23,6 +23,7 @@ class HostGit(Git):
     """git on the host. `state` is a folder of ours; `ca_file` is the trust store for https."""
 
     def __init__(self, state: Path, *, ca_file: Path | None = None) -> None:
+        self.scratch = state
         self._home = state / "home"
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._config = state / "gitconfig"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from pathlib import Path
 from runner.gate.address import Address
 from runner.gate.credentials import Secret
 from runner.gate.failures import unavailable
+from runner.gate.folders import make_plain, remove_tree
 from runner.gate.git import Git
 from runner.gate.own_folders import folders_of
 from runner.gate.refs import HEADS, OBJECT_NAME, TAGS, list_refs
@@ -32,6 +32,7 @@ __all__ = ["FetchLimits", "Progress", "RemoteListing", "list_remote", "locked", 
 Progress = Callable[[str], None]
 
 _SHALLOW = "shallow roots are not allowed to be updated"  # git leaves such refs out and reports success
+_LOCK_LEFT = ".lock': File exists"
 _WHOLE_HISTORY = 0x7FFFFFFF  # git's own number for "no limit", the one behind --unshallow
 _POLL_SECONDS = 0.1  # how often a waiting run looks whether the lock is free
 
@@ -93,21 +94,37 @@ def refresh(
     Raises:
         RepositoryUnavailable: the transfer failed. An older mirror is usable as it was, a new one is not there.
     """
-    if mirror.is_dir():
-        _remove_leftovers(mirror)
-        if list_refs(git, mirror) != listing.refs:
+    if _is_usable(mirror):
+        if list_refs(git, mirror) == listing.refs:
+            return dict(listing.refs)
+        with suppress(_Locked):
             _transfer(git, mirror, address, credential, limits)
-        return list_refs(git, mirror)
+            return list_refs(git, mirror)
+        remove_tree(mirror)
     fresh = mirror.with_suffix(".new")
-    shutil.rmtree(fresh, ignore_errors=True)  # a run that was killed may have left it
+    remove_tree(fresh)  # a run that was killed may have left it
     try:
         git.output(["init", "--quiet", "--bare", "--template=", "--", str(fresh)])
         _transfer(git, fresh, address, credential, limits)
         refs = list_refs(git, fresh)
         fresh.rename(mirror)
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        remove_tree(fresh)
     return refs
+
+
+class _Locked(Exception):
+    """A killed git left the lock of a ref, which every later fetch would meet. The mirror is made anew then."""
+
+
+def _is_usable(mirror: Path) -> bool:
+    """Whether a mirror is there, in plain form. One that cannot be brought into it is removed."""
+    try:
+        make_plain(mirror)
+    except OSError:
+        remove_tree(mirror)
+        return False
+    return True
 
 
 @contextmanager
@@ -165,10 +182,12 @@ def _transfer(git: Git, mirror: Path, address: Address, credential: Secret | Non
             hint="Raise the limit, or use a smaller repository.",
             code="repository_too_large",
         )
+    if not result.ok and _LOCK_LEFT in result.stderr:
+        raise _Locked
     if not result.ok:
         raise unavailable(address, result, "fetching")
     if (mirror / "shallow").exists():
-        shutil.rmtree(mirror)  # its history has a hole now; the next run makes it anew
+        remove_tree(mirror)  # its history has a hole now; the next run makes it anew
     if _SHALLOW in result.stderr or not mirror.exists():
         raise RepositoryUnavailable(
             f"{address.url} is a shallow clone: a part of its history is missing",
@@ -211,17 +230,6 @@ def _parse_listing(stdout: bytes) -> RemoteListing:
         elif name.startswith((HEADS, TAGS)) and not name.endswith("^{}"):
             refs[name] = value
     return RemoteListing(refs, default, head)
-
-
-def _remove_leftovers(mirror: Path) -> None:
-    """What a killed git left: lock files would refuse every later fetch, unfinished packs only fill the disk."""
-    objects = str(mirror / "objects")
-    for path, _, names, folder in os.fwalk(mirror, follow_symlinks=False):
-        for name in names:
-            # A branch may be called tmp_x, and is a file of that name where git keeps it loose.
-            if name.endswith(".lock") or (name.startswith("tmp_") and path.startswith(objects)):
-                with suppress(FileNotFoundError):
-                    os.unlink(name, dir_fd=folder)
 
 
 def _try_lock(descriptor: int) -> bool:

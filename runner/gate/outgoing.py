@@ -13,7 +13,6 @@ goes into a quarantine, a bare repository of ours that borrows the mirror's obje
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,14 +22,12 @@ from types import MappingProxyType
 from runner.gate.contents import TooMuch, contents_of
 from runner.gate.failures import one_line
 from runner.gate.fetch import Fetched
+from runner.gate.folders import remove_tree
 from runner.gate.git import Git, GitFailed
 from runner.gate.refs import OBJECT_NAME, rev_list_input
 from runner.model.errors import ErrorCode, ToolError
 
-__all__ = ["OUTGOING", "Quarantine", "TreeEntry", "receive"]
-
-OUTGOING = "refs/heads/outgoing"
-"""The quarantine's one ref."""
+__all__ = ["Quarantine", "TreeEntry", "receive"]
 
 _INDEX_SECONDS = 300.0
 _LISTING_BYTES = 128 << 20  # a tree of 500,000 files, the most that a workspace may hold
@@ -67,7 +64,7 @@ class Quarantine:
 
     def close(self) -> None:
         """Everything that was taken in is gone from the host. Idempotent."""
-        shutil.rmtree(self.repository, ignore_errors=True)
+        remove_tree(self.repository)
 
     def output(self, arguments: Sequence[str], *, stdin: bytes = b"", max_stdout_bytes: int = _LISTING_BYTES) -> bytes:
         """What git wrote, working in the quarantine.
@@ -157,7 +154,6 @@ def receive(
         alternates.write_text(f"{fetched.mirror / 'objects'}\n", encoding="utf-8")
         _take_in(quarantine, pack, max_bytes)
         _require_whole(quarantine)
-        git.output(["update-ref", OUTGOING, commit], repository=repository)
     except GitFailed as failure:
         quarantine.close()
         raise _refused("push.objects", f"the outgoing objects could not be checked: {failure}") from failure

@@ -31,12 +31,15 @@ def folders_of(path: Path) -> list[Path]:
     """
     own, common = _real(git_folder(path)), _real(common_folder(path))
     allowed = [_real(path)]
-    for folder in (own, common):
-        if _within(folder, allowed):
-            continue
+    if not _within(own, allowed):
         if not _leads_back(path, own):
-            raise _outside(path, folder, f"Give {shown(str(folder))} itself, if that is the repository that is meant.")
-        allowed.append(folder)
+            raise _outside(path, own, f"Give {shown(str(own))} itself, or run `git worktree repair` in its repository.")
+        allowed.append(own)
+    if not _within(common, allowed):
+        # Where the git folder lies shows that the main repository made it; what it says, it says itself.
+        if own.parent != common / "worktrees" or not _leads_back(path, own):
+            raise _outside(path, common, f"Give {shown(str(common))} itself, if that is the repository that is meant.")
+        allowed.append(common)
     for folder in (own, common):
         for name in _INNER:
             if not _within(_real(folder / name), allowed):

@@ -9,6 +9,7 @@ is refused, since leaving out a check that its owner put there would be wrong as
 
 from __future__ import annotations
 
+import secrets
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -19,11 +20,10 @@ from runner.gate.failures import one_line, visible
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git, GitResult
 from runner.gate.local import common_folder
-from runner.gate.mirror import FetchLimits, locked
-from runner.gate.outgoing import OUTGOING, Quarantine
+from runner.gate.outgoing import Quarantine
 from runner.gate.refs import HEADS, branch_refusal
 from runner.gate.remote_now import push_secret
-from runner.model.errors import ErrorCode, RepositoryUnavailable, ToolError
+from runner.model.errors import ErrorCode, ToolError
 from runner.policy.push import is_default_branch
 
 __all__ = ["PUSH_SECONDS", "PushOutcome", "PushStatus", "push"]
@@ -85,6 +85,9 @@ def push(
     _require_no_local_hooks(git, fetched.address)
     secret = push_secret(credential, fetched.address)
     destination = HEADS + branch
+    # In a repository that nobody else wrote to: the quarantine's own configuration is the judging room's.
+    source = git.scratch / f"push-{secrets.token_hex(6)}.git"
+    git.output(["init", "--quiet", "--bare", "--template=", "--", str(source)])
     result = git.run(
         [
             "push",
@@ -98,15 +101,13 @@ def push(
             fetched.address.url,
             f"{quarantine.commit}:{destination}",
         ],
-        repository=quarantine.repository,
+        repository=source,
+        borrow=quarantine.repository / "objects",
         address=fetched.address,
         credential=secret,
         deadline_seconds=deadline_seconds,
     )
-    outcome = _outcome(result, f"{quarantine.commit}:{destination}", secret)
-    if outcome.status is not PushStatus.REFUSED:
-        _remember(git, quarantine, fetched, destination)
-    return outcome
+    return _outcome(result, f"{quarantine.commit}:{destination}", secret)
 
 
 def _require_branch(fetched: Fetched, branch: str) -> None:
@@ -182,29 +183,3 @@ def _reason(summary: str, result: GitResult) -> str:
     said = [line for line in result.stderr.splitlines() if line.startswith("remote:")]
     first = summary or one_line(result.stderr) or f"git ended with {result.exit}"
     return "\n".join(visible(line.rstrip()) for line in (first, *said))[:_MAX_REASON_CHARACTERS]
-
-
-def _remember(git: Git, quarantine: Quarantine, fetched: Fetched, destination: str) -> None:
-    """The mirror knows what the remote has now, so that the next push of this run lists only what is new.
-
-    A mirror that cannot be written keeps what it had: the next fetch brings it up to date, and the push has happened.
-    """
-    local = Address(scheme="file", host="file", url=str(quarantine.repository), path=str(quarantine.repository))
-    try:
-        with locked(fetched.mirror, FetchLimits(), lambda _: None):
-            git.run(
-                [
-                    "fetch",
-                    "--quiet",
-                    "--no-tags",
-                    "--no-write-fetch-head",
-                    "--no-auto-maintenance",
-                    "--",
-                    local.url,
-                    f"+{OUTGOING}:{destination}",
-                ],
-                repository=fetched.mirror,
-                address=local,
-            )
-    except RepositoryUnavailable:
-        return

@@ -41,7 +41,9 @@ def list_refs(git: Git, repository: Path) -> dict[str, str]:
     """Full name to object for every branch and tag. Raises GitFailed."""
     listing = git.output(["for-each-ref", "--format=%(objectname) %(refname)", HEADS, TAGS], repository=repository)
     lines = listing.decode("utf-8", "surrogateescape").split("\n")
-    return {name: oid for oid, _, name in (line.partition(" ") for line in lines if line)}
+    rows = (line.partition(" ") for line in lines)
+    # The gate's own room may have been taken over: what is no object name names nothing.
+    return {name: oid for oid, _, name in rows if OBJECT_NAME.fullmatch(oid)}
 
 
 def find_ref(git: Git, repository: Path, refs: Mapping[str, str], ref: str) -> FoundRef:

@@ -7,6 +7,7 @@ relayed connection to the one address at hand and to nothing else.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable
 from itertools import chain
@@ -39,6 +40,8 @@ _GATE_GIT = "/opt/runner/gate-git.sh"
 _CONFIG = "/opt/runner/gitconfig"
 _STDERR_CAP_BYTES = 65536  # what a person may read of a failure
 _KIB = 1024
+_SSH_PORT = 22
+_LOGIN = re.compile(r"(?:ssh://)?[^/@:]+@")  # the address's own, which goes before any other
 _SSH = (
     "ssh", "-F", "none", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", "UpdateHostKeys=no",
     "-o", "GlobalKnownHostsFile=/dev/null", "-o", "VerifyHostKeyDNS=no", "-o", "PreferredAuthentications=publickey",
@@ -51,6 +54,7 @@ class RoomGit(Git):
     """git in `room`. `ca_file` and `known_hosts` are paths that the room sees; None where there is none."""
 
     program = "/usr/bin/git"
+    scratch = Path("/tmp")  # noqa: S108 - the room's own memory
 
     def __init__(
         self, room: Sandbox, way_out: WayOut | None, *, ca_file: Path | None, known_hosts: Path | None
@@ -100,13 +104,13 @@ class RoomGit(Git):
                 code="ssh_host_key_unknown",
             )
         user = invocation.secret.user if isinstance(invocation.secret, SshKey) else DEFAULT_SSH_USER
-        alias = address.host  # as known_hosts names it: brackets and port where that is not 22
-        if address.endpoint is not None and address.endpoint[1] != 22:
-            alias = f"[{address.endpoint[0]}]:{address.endpoint[1]}"
+        name, behind = address.endpoint or (address.host, _SSH_PORT)
+        alias = name if behind == _SSH_PORT else f"[{name}]:{behind}"  # as known_hosts names it
         words = [
             *_SSH,
             *("-o", "HostName=127.0.0.1", "-o", f"Port={port}", "-o", f"HostKeyAlias={alias}"),
-            *("-o", f"UserKnownHostsFile={self._known_hosts}", "-o", f"User={user}"),
+            *("-o", f"UserKnownHostsFile={self._known_hosts}"),
+            *(() if _LOGIN.match(address.url) else ("-o", f"User={user}")),
         ]
         command = shlex.join(words)
         return {"GATE_SSH": command, "GIT_SSH_COMMAND": command, "GIT_SSH_VARIANT": "ssh"}

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from urllib.parse import quote
 
 from runner.gate.address import Address
 from runner.gate.fetch import Fetched, mirror_broken
+from runner.gate.folders import remove_tree
 from runner.gate.git import Git, GitFailed, GitResult
 from runner.gate.mirror import FetchLimits, Progress, locked
 from runner.gate.refs import OBJECT_NAME
@@ -148,7 +148,7 @@ def _make(
     git: Git, fetched: Fetched, folder: Path, wanted: list[str], limits: FetchLimits, depth: int | None = None
 ) -> None:
     """The shipment is in `folder`, whole, and those of older states are gone."""
-    shutil.rmtree(folder.parent, ignore_errors=True)  # refuses a link, and then so does the making of the folder
+    remove_tree(folder.parent)
     fresh = folder.with_suffix(".new")
     folder.parent.mkdir(mode=0o700)
     fresh.mkdir(mode=0o700)
@@ -159,7 +159,7 @@ def _make(
         else:
             _fetch_part(git, fetched, fresh / _PART, lines, limits, depth)
     except GitFailed as failure:
-        shutil.rmtree(folder.parent, ignore_errors=True)
+        remove_tree(folder.parent)
         raise mirror_broken(fetched.mirror, failure) from failure
     fresh.rename(folder)
 

@@ -21,6 +21,8 @@ from runner.setup.plan import Manager
 __all__ = ["settings_files", "uncachable", "unkept_file"]
 
 _WORKSPACE = "pnpm-workspace.yaml"
+_SHRINKWRAP = "npm-shrinkwrap.json"
+_DIGEST = re.compile(r"sha(?:1|256|384|512)-[A-Za-z0-9+/=]{20,200}")
 _HOOK_FILE = re.compile(r"\.?pnpmfile\.[cm]?js", re.IGNORECASE)
 # Left out on purpose, among others: what makes pnpm fetch another pnpm, what makes either ignore the lock file or read
 # others, patches, and every folder and program.
@@ -39,6 +41,7 @@ _KNOWN = frozenset(
 )
 _NO_SCRIPTS = "ignore-scripts"  # which some repositories ask for themselves; only as true
 _SCOPED = re.compile(r"@[\w.-]{1,200}:registry|//[^\s=]{1,500}:_(?:authToken|auth|password)|//[^\s=]{1,500}:username")
+_ALIAS = re.compile(r"(?:^|[\s\[{,:])[&*]\w")  # under another name, a key passes for another key
 _SOURCE_KEY = re.compile(r"resolution[\"']?\s*:")
 _PNPM_RESOLUTION = re.compile(
     r"""resolution:\ \{integrity:\ sha(?:1|256|384|512)-[A-Za-z0-9+/=]+(?:,\ tarball:\ https://[^\s,}]+)?\}"""
@@ -51,9 +54,11 @@ def settings_files(listed: Iterable[str], lock: str) -> tuple[str, ...]:
     return tuple(sorted(path for path in listed if path in root or posixpath.basename(path) == ".npmrc"))
 
 
-def unkept_file(listed: Iterable[str]) -> str | None:
+def unkept_file(listed: Iterable[str], lock: str) -> str | None:
     """Why a file of the tree keeps the install from being kept, in words; None when none does."""
     for path in listed:
+        if path == _SHRINKWRAP and lock != path:
+            return f"npm reads {path} and not {lock}"  # also where it is a link that leads out of the tree
         if _HOOK_FILE.fullmatch(path.rpartition("/")[2]):
             return f"{path} runs during the install"
         if path.startswith("node_modules/"):
@@ -120,7 +125,7 @@ def _is_known(key: str, value: object) -> bool:
 def _pnpm_lock(data: bytes) -> str | None:
     """Line by line: pnpm writes one line for each package's source. Other spellings of the same YAML are not read."""
     for line in data.decode("utf-8", "replace").splitlines():
-        if "\\" in line or line.lstrip().startswith("?"):
+        if "\\" in line or line.lstrip().startswith("?") or _ALIAS.search(line):
             return "is not written as pnpm writes it"
         if _SOURCE_KEY.search(line) and not _PNPM_RESOLUTION.fullmatch(line.strip()):
             return "has a package that comes without a digest, from git or from a folder"
@@ -135,18 +140,20 @@ def _npm_lock(data: bytes) -> str | None:
     packages = document.get("packages") if isinstance(document, dict) else None
     if not isinstance(packages, dict):
         return "is of an old form"
-    return next((reason for entry in packages.values() if (reason := _npm_package(entry)) is not None), None)
+    return next((reason for path, each in packages.items() if (reason := _npm_package(path, each)) is not None), None)
 
 
-def _npm_package(entry: Any) -> str | None:
+def _npm_package(path: str, entry: Any) -> str | None:
     if not isinstance(entry, dict):
         return "is not of npm's form"
-    source = entry.get("resolved")
-    if source is None and ":" not in str(entry.get("version", "")):  # an address in its place is npm's older form
-        return None
+    source, digest = entry.get("resolved"), entry.get("integrity")
     if entry.get("link") is True:
         return None
-    if isinstance(source, str) and source.startswith("https://") and isinstance(entry.get("integrity"), str):
+    # The repository's own packages have no source; an address in the place of a version is npm's older form.
+    if "node_modules" not in path and source is None and ":" not in str(entry.get("version", "")):
+        return None
+    from_registry = isinstance(source, str) and source.startswith("https://")
+    if from_registry and isinstance(digest, str) and _DIGEST.fullmatch(digest):
         return None
     return "has a package that comes without a digest, from git or from a folder"
 

@@ -310,3 +310,25 @@ def test_a_gitlink_is_not_followed(gate: Gate, tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "r.git", [Commit(files)])
 
     assert gate.fetch(remote).branch == "main"
+
+
+def test_a_configuration_that_was_left_in_a_mirror_leads_the_next_fetch_nowhere_else(
+    gate: Gate, tmp_path: Path
+) -> None:
+    """Asset: later runs. Attack: a gate's container that was taken over once. Expected: the address is what is fetched."""
+    remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
+    evil = bare_repository(tmp_path / "evil.git", [Commit({"a": "evil"})])
+    fetched = gate.fetch(remote)
+    git(fetched.mirror, "config", f"url.{evil}.insteadOf", fetched.address.url)
+    git(remote, "update-ref", "refs/heads/more", "main")
+
+    assert gate.fetch(remote).refs["refs/heads/more"] == git(remote, "rev-parse", "main")
+
+
+def test_a_branch_of_a_thousand_parts_does_not_stop_later_runs(gate: Gate, tmp_path: Path) -> None:
+    remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
+    name = "refs/heads/" + "a/" * 990 + "x"
+    (remote / "packed-refs").write_text(f"{git(remote, 'rev-parse', 'main')} {name}\n")
+
+    assert name in gate.fetch(remote).refs
+    assert name in gate.fetch(remote).refs

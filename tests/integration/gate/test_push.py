@@ -12,7 +12,7 @@ from runner.gate.range import changes_of_range
 from runner.gate.refs import branch_refusal
 from runner.model.errors import ErrorCode, ToolError
 from tests.support.gate import Gate
-from tests.support.repos import R0, build_r0, git
+from tests.support.repos import R0, bare_repository, build_r0, git
 
 Clone = Callable[[Fetched], Path]
 
@@ -348,3 +348,26 @@ def test_a_local_push_reads_no_credential(gate: Gate, fetched: Fetched, clone: P
     source = CredentialSource(CredentialKind.FILE, str(tmp_path / "missing"))
     with gate.take(fetched, clone) as quarantine:
         assert push(gate.git, quarantine, fetched, "agent/x1", credential=source).pushed
+
+
+def test_what_the_judging_room_wrote_beside_the_objects_sends_the_push_nowhere_else(
+    gate: Gate, r0: R0, fetched: Fetched, clone: Path, tmp_path: Path
+) -> None:
+    """Asset: other repositories of the code host. Attack: a quarantine whose configuration names another address."""
+    other = bare_repository(tmp_path / "other.git", [])
+    new = commit(clone)
+    with gate.take(fetched, clone) as quarantine:
+        git(quarantine.repository, "config", f"url.{other}.pushInsteadOf", fetched.address.url)
+        git(quarantine.repository, "config", f"url.{other}.insteadOf", fetched.address.url)
+        assert push(gate.git, quarantine, fetched, "agent/x1").pushed
+
+    assert git(r0.remote, "rev-parse", "agent/x1") == new
+    assert refs(other) == ""
+
+
+def test_a_second_push_of_a_run_lists_only_what_is_new(gate: Gate, fetched: Fetched, clone: Path) -> None:
+    commit(clone, "one")
+    assert send(gate, fetched, clone).pushed
+    second = commit(clone, "two")
+    with gate.take(fetched, clone) as quarantine:
+        assert [item.commit for item in changes_of_range(quarantine, max_commits=5)] == [second]

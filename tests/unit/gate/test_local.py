@@ -71,6 +71,32 @@ def test_a_common_folder_of_another_repository_is_refused(private: Path, tmp_pat
     assert refused(repository) == "repository_outside_folder"
 
 
+@pytest.mark.parametrize("claim", ["gitdir", "worktree"])
+def test_a_common_folder_is_refused_though_the_git_folder_claims_to_be_its_own(
+    private: Path, tmp_path: Path, claim: str
+) -> None:
+    inner = tmp_path / "work" / ".git"
+    inner.mkdir(parents=True)
+    (inner / "HEAD").write_text("ref: refs/heads/main\n")
+    (inner / "commondir").write_text("../../private.git\n")
+    if claim == "gitdir":
+        (inner / "gitdir").write_text(".\n")
+    else:
+        (inner / "config").write_text("[core]\n\tworktree = ..\n")
+
+    assert refused(tmp_path / "work") == "repository_outside_folder"
+
+
+def test_a_folder_beside_that_leads_on_to_another_repository_is_refused(private: Path, tmp_path: Path) -> None:
+    beside = bare_repository(tmp_path / "worktrees" / "x", [])
+    (beside / "gitdir").write_text(f"{tmp_path}/work/.git\n")
+    (beside / "commondir").write_text(f"{private}\n")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / ".git").write_text(f"gitdir: {beside}\n")
+
+    assert refused(tmp_path / "work") == "repository_outside_folder"
+
+
 def test_objects_borrowed_from_another_folder_are_refused(private: Path, tmp_path: Path) -> None:
     git(tmp_path, "clone", "-q", "--bare", "--shared", str(private), str(tmp_path / "borrower.git"))
 

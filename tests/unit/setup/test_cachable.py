@@ -156,14 +156,43 @@ def test_a_package_json_that_is_not_understood_is_not_kept(text: str) -> None:
 
 @pytest.mark.parametrize("path", [".pnpmfile.cjs", "packages/a/.pnpmfile.mjs", "pnpmfile.js", ".PNPMFILE.CJS"])
 def test_a_file_of_hooks_is_found_wherever_it_is(path: str) -> None:
-    assert unkept_file(["README.md", path]) == f"{path} runs during the install"
-    assert unkept_file(["README.md", "my.pnpmfile.cjs.md", "docs/pnpmfile.md", "a/node_modules/x"]) is None
+    assert unkept_file(["README.md", path], "pnpm-lock.yaml") == f"{path} runs during the install"
+    assert (
+        unkept_file(["README.md", "my.pnpmfile.cjs.md", "docs/pnpmfile.md", "a/node_modules/x"], "pnpm-lock.yaml")
+        is None
+    )
 
 
 def test_an_install_over_packages_of_the_repository_is_not_kept() -> None:
-    assert unkept_file(["node_modules/.modules.yaml"]) is not None
+    assert unkept_file(["node_modules/.modules.yaml"], "pnpm-lock.yaml") is not None
 
 
 def test_settings_are_read_from_the_root_and_from_every_npmrc() -> None:
     listed = ["b/.npmrc", "package.json", "b/package.json", ".npmrc", "pnpm-lock.yaml", "package-lock.json"]
     assert settings_files(listed, "pnpm-lock.yaml") == (".npmrc", "b/.npmrc", "package.json", "pnpm-lock.yaml")
+
+
+def test_a_shrinkwrap_beside_the_lock_file_is_what_npm_reads() -> None:
+    assert unkept_file(["npm-shrinkwrap.json", "package-lock.json"], "package-lock.json") is not None
+    assert unkept_file(["npm-shrinkwrap.json"], "npm-shrinkwrap.json") is None
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"version": "1.0.0"},
+        {"version": "1.0.0", "inBundle": True},
+        {"resolved": "https://a.example/x.tgz"},
+        {"resolved": "https://a.example/x.tgz", "integrity": ""},
+        {"resolved": "https://a.example/x.tgz", "integrity": "md5-abcdefghijklmnopqrstuvwx"},
+    ],
+)
+def test_an_installed_package_without_a_digest_is_not_kept(entry: dict[str, object]) -> None:
+    lock = json.dumps({"lockfileVersion": 3, "packages": {"": {}, "node_modules/x": entry}}).encode()
+    assert uncachable("npm", "package-lock.json", {"package-lock.json": lock}) is not None
+
+
+@pytest.mark.parametrize("line", ["x: &r resolution", "*r : {type: git}", "  a: {b: *r}"])
+def test_a_lock_file_with_aliases_is_not_read_line_by_line(line: str) -> None:
+    lock = f"lockfileVersion: '9.0'\n{line}\n".encode()
+    assert uncachable("pnpm", "pnpm-lock.yaml", {"pnpm-lock.yaml": lock}) is not None
