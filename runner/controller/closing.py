@@ -113,7 +113,8 @@ def _write_report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> boo
     try:
         report.write(prepared, run, teardown)
     except RunnerError as error:
-        run.failure = run.failure or error
+        if run.ended is None:  # what ended the run before stays its reason
+            run.failure = error
         return False
     return True
 

@@ -85,7 +85,7 @@ CELLS: Mapping[tuple[Fault, Step], Expected] = {
     (Fault.DISK_FULL, Step.FETCH): Expected(4, "failed", "disk_full"),
     (Fault.DISK_FULL, Step.CALL): FULL,
     (Fault.DISK_FULL, Step.PUSH): FULL,
-    (Fault.DISK_FULL, Step.TEARDOWN): Expected(1, "completed", None, True, "pushed"),
+    (Fault.DISK_FULL, Step.TEARDOWN): Expected(1, "failed", "state_unwritable", True, "pushed"),
 }
 
 IMPOSSIBLE = {

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.gate.fetch import FetchLimits, fetch
+from runner.gate.folders import remove_tree
 from runner.gate.local import head_branch
 from runner.model.errors import RepositoryUnavailable
 from tests.support.gate import Gate, address_of
@@ -315,7 +316,7 @@ def test_a_gitlink_is_not_followed(gate: Gate, tmp_path: Path) -> None:
 def test_a_configuration_that_was_left_in_a_mirror_leads_the_next_fetch_nowhere_else(
     gate: Gate, tmp_path: Path
 ) -> None:
-    """Asset: later runs. Attack: a gate's container that was taken over once. Expected: the address is what is fetched."""
+    """Asset: later runs. Attack: a gate's container that was taken over once. Expected: the address is fetched."""
     remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
     evil = bare_repository(tmp_path / "evil.git", [Commit({"a": "evil"})])
     fetched = gate.fetch(remote)
@@ -330,5 +331,8 @@ def test_a_branch_of_a_thousand_parts_does_not_stop_later_runs(gate: Gate, tmp_p
     name = "refs/heads/" + "a/" * 990 + "x"
     (remote / "packed-refs").write_text(f"{git(remote, 'rev-parse', 'main')} {name}\n")
 
-    assert name in gate.fetch(remote).refs
-    assert name in gate.fetch(remote).refs
+    try:
+        assert name in gate.fetch(remote).refs
+        assert name in gate.fetch(remote).refs
+    finally:
+        remove_tree(gate.mirrors)  # which pytest's own removal of a test's folder could not
