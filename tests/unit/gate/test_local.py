@@ -89,12 +89,12 @@ def test_a_common_folder_is_refused_though_the_git_folder_claims_to_be_its_own(
 
 def test_a_folder_beside_that_leads_on_to_another_repository_is_refused(private: Path, tmp_path: Path) -> None:
     beside = bare_repository(tmp_path / "worktrees" / "x", [])
-    (beside / "gitdir").write_text(f"{tmp_path}/work/.git\n")
+    (beside / "gitdir").write_text(f"{tmp_path}/tree/.git\n")
     (beside / "commondir").write_text(f"{private}\n")
-    (tmp_path / "work").mkdir()
-    (tmp_path / "work" / ".git").write_text(f"gitdir: {beside}\n")
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ".git").write_text(f"gitdir: {beside}\n")
 
-    assert refused(tmp_path / "work") == "repository_outside_folder"
+    assert refused(tmp_path / "tree") == "repository_outside_folder"
 
 
 def test_objects_borrowed_from_another_folder_are_refused(private: Path, tmp_path: Path) -> None:
