@@ -6,7 +6,8 @@
 #   token   two lines, user name and token: answered to git's credential helper from a pipe, and nowhere else
 #   key     a count of lines, and so many lines of an ssh key: in a file of this room's memory while git runs
 #
-# A secret is in no argument, no environment and no file that outlives the call.
+# A secret is in no argument and no environment. A key's file goes with the call, or, where git was killed, with the next
+# call or the room.
 set -eu
 
 [ "$1" = unlimited ] || ulimit -f "$(($1 * 2))" # in units of 512 bytes

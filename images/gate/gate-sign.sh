@@ -2,7 +2,8 @@
 # One signature of the gate, for a commit: gate-sign.sh, without arguments.
 #
 # Standard input is a count of lines, so many lines of an ssh key, and then, to its end, what is signed. The key is in a
-# file of this room's memory while ssh-keygen runs; it is in no argument, no environment and no file that outlives the call.
+# file of this room's memory while ssh-keygen runs; it is in no argument and no environment,
+# and goes with the call, the next one, or the room.
 set -eu
 
 ulimit -c 0

@@ -57,9 +57,8 @@ class OneAtATime:
 
 
 @pytest.fixture(scope="session")
-def gate_room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def gate_room(docker_engine: DockerEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
     settings = Settings.from_environment()
-    engine = DockerEngine(settings.docker)
     spec = SandboxSpec(
         run_id=f"gatetests{os.getpid()}",
         controller_id="tests",
@@ -70,10 +69,9 @@ def gate_room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         user=f"{os.geteuid()}:{os.getegid()}",
         mounts=(Mount(str(tmp_path_factory.getbasetemp()), writable=True),),
     )
-    room = engine.start(spec)
+    room = docker_engine.start(spec)
     yield room
     room.remove()
-    engine.close()
 
 
 @pytest.fixture
