@@ -52,6 +52,7 @@ def run(
             deadline_seconds=seconds,
             output_cap_bytes=limits.output_kib * 1024,
             kill_at_bytes=limits.output_kib * 1024 * _FLOOD,
+            watch=guards.watcher(),
         )
     )
     outside = _outside(guards.rules, bring_up_to_date(sandbox, baseline.ledger))

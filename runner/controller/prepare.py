@@ -33,7 +33,7 @@ from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch
 from runner.controller.tree_view import SandboxTree
 from runner.controller.workspace import GuardedWorkspace, Guards
-from runner.engine.contract import ImageInfo, Sandbox, SandboxLimits, SandboxSpec
+from runner.engine.contract import ImageInfo, OutputSink, Sandbox, SandboxLimits, SandboxSpec
 from runner.gate.address import Address, CodeHost, local_address, resolve_address
 from runner.gate.fetch import Fetched, FetchLimits, fetch, require_local_folder
 from runner.gate.git import Git
@@ -82,6 +82,7 @@ class Prepared:
         self.git: GuestGit
         self.baseline: Baseline
         self.on_decision: OnDecision = lambda _decision, _basis: None
+        self.on_output: OutputSink | None = None
 
     def remaining(self) -> float:
         """Seconds until the run's own limit; at least a tenth, so that what runs is cut and says so."""
@@ -163,6 +164,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         lambda undone: run.audit.append("command.reverted", undone.facts()),
         lambda name: gate.run(["cat-file", "-e", f"{name}^{{commit}}"], repository=fetched.mirror).exit == 0,
         None if signer is None else signer.sign,
+        lambda: run.on_output,
     )
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
 

@@ -15,7 +15,7 @@ from runner.controller.baseline import Baseline
 from runner.controller.commit import Sign, commit
 from runner.controller.guest_git import GuestGit
 from runner.controller.revert import Undone
-from runner.engine.contract import FileContent, FileFault, FileRefused, Resolved, Sandbox, SearchRequest
+from runner.engine.contract import FileContent, FileFault, FileRefused, OutputSink, Resolved, Sandbox, SearchRequest
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
 from runner.policy.append_only import decide_append, first_lost_line
@@ -47,6 +47,7 @@ class Guards:
 
     `remaining` are the seconds that the run has left. `on_revert` hears of what was taken back from a command.
     `known_commit` says whether the host itself has a commit, from the remote. `sign` signs commits; None: nobody does.
+    `watcher` gives whoever wants to see the output of the command at hand as it comes.
     """
 
     policy: Policy
@@ -58,6 +59,7 @@ class Guards:
     on_revert: Callable[[Undone], None] = lambda _undone: None
     known_commit: Callable[[str], bool] = lambda _commit: False
     sign: Sign | None = None
+    watcher: Callable[[], OutputSink | None] = lambda: None
 
 
 class GuardedWorkspace:

@@ -43,6 +43,7 @@ __all__ = [
     "Listing",
     "ListingEntry",
     "Mount",
+    "OutputSink",
     "Resolved",
     "Sandbox",
     "SandboxInfo",
@@ -203,6 +204,7 @@ class SpawnRequest:
     cwd: str = "."
     stdin: Iterable[bytes] | None = None
     sink: OutputSink | None = None  # when given, output goes there and the result's stdout and stderr stay empty
+    watch: OutputSink | None = None  # told of the output as it comes, beside where it goes
     kill_at_bytes: int | None = None
 
 

@@ -489,10 +489,11 @@ def _ended(request: SpawnRequest, outcome: FakeOutcome, *, cancelled: bool) -> S
     code: int | None = outcome.exit if killed is None else 137
     if killed in (KilledBy.CALLER, KilledBy.DEADLINE):
         code = None
-    if request.sink is not None:
+    for told in filter(None, (request.watch, request.sink)):
         for name, data in (("stdout", out), ("stderr", err)):
             if data:
-                request.sink(name, data)
+                told(name, data)
+    if request.sink is not None:
         out = err = b""
     return SpawnResult(
         exit=code,

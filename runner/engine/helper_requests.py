@@ -47,6 +47,8 @@ class Run:
 
     def hand_over(self, stream: int, data: bytes) -> None:
         """Output is handed on or kept."""
+        if self.request.watch is not None:
+            self.request.watch("stdout" if stream == 1 else "stderr", data)
         if self.request.sink is not None:
             self.request.sink("stdout" if stream == 1 else "stderr", data)
         else:

@@ -12,7 +12,7 @@ import pytest
 
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
 from tests.support.repos import Commit, bare_repository
-from tests.unit.controller.test_run import Bench
+from tests.support.run_bench import Bench
 
 FILES = {
     "package.json": b'{"name": "x", "dependencies": {"a": "1.0.0"}}',
