@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner import __version__
 from runner.audit.canary import CanaryStream
 from runner.audit.seal import RECEIPT
 from runner.controller.guest_git import GuestGit, hex_name
@@ -21,6 +20,7 @@ from runner.controller.records import as_text
 from runner.controller.spec import RunRequest
 from runner.gate.address import Address
 from runner.model.errors import RunnerError, UsageError
+from runner.model.version import VERSION
 
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
@@ -47,7 +47,7 @@ NO_CHANGES: dict[str, Any] = {
 def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]:
     """What the run was asked to be. The address as it was checked: what was typed may hold a secret."""
     return {
-        "version": __version__,
+        "version": VERSION,
         "repository": None if address is None else address.url,
         "ref": request.ref,
         "depth": request.depth,

@@ -11,7 +11,6 @@ import sys
 
 import typer
 
-from runner import __version__
 from runner.doors import render
 from runner.doors.audit_commands import audit_app
 from runner.doors.doctor import doctor
@@ -21,6 +20,7 @@ from runner.doors.policy_commands import policy_app
 from runner.doors.run_command import run
 from runner.doors.tool_pages import tools_command
 from runner.model.errors import ExitCode, RunnerError
+from runner.model.version import VERSION
 
 __all__ = ["app", "main"]
 
@@ -49,7 +49,7 @@ def version() -> None:
 
     Example: runner version
     """
-    sys.stdout.write(f"runner {__version__}\n")
+    sys.stdout.write(f"runner {VERSION}\n")
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

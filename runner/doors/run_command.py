@@ -15,15 +15,12 @@ from runner.app import compose
 from runner.controller.run import Run, open_run
 from runner.controller.spec import MAX_DEPTH, RunRequest, SpecFile, read_spec
 from runner.doors import render
+from runner.doors.asking import DEFAULT_POLICY, request_of
 from runner.doors.calls import Call, bounded_lines, parse_calls
 from runner.model.errors import ExitCode, UsageError
-from runner.policy.load import load_policy
 from runner.settings import Settings
-from runner.tools.registry import TOOLS
 
 __all__ = ["run"]
-
-DEFAULT_POLICY = "default"
 
 
 def run(
@@ -82,23 +79,13 @@ def _request(
     repo: str | None, ref: str | None, depth: int | None, policy: str | None, spec: Path | None, out: Path | None
 ) -> RunRequest:
     said = SpecFile() if spec is None else read_spec(spec)
-    loaded = load_policy(policy or said.policy or DEFAULT_POLICY)
-    repository = repo or said.repo
-    if repository is None and not any(binding.git.repo for binding in loaded.policy.bindings):
-        hint = "Pass --repo ADDRESS-OR-PATH, or name one in a binding's git.repo."
-        raise UsageError("no repository is named", hint=hint)
-    if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f"--out {out} cannot be made: {error.strerror}", hint="Name another folder.") from error
-    return RunRequest(
-        repository=repository,
+    return request_of(
+        repo or said.repo,
         ref=ref or said.ref,
-        policy=loaded,
-        tools=frozenset(TOOLS if said.tools is None else said.tools),
-        out=out,
         depth=depth or said.depth,
+        policy=policy or said.policy or DEFAULT_POLICY,
+        tools=said.tools,
+        out=out,
     )
 
 

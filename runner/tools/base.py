@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from runner.model.errors import ErrorCode, ToolError
 from runner.policy.budget import Ground
+from runner.tools.results import Result
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["Arguments", "Effect", "Retry", "Text", "Tool", "parse_arguments"]
@@ -56,8 +57,9 @@ class Tool:
     """One entry of the registry.
 
     `first_check` raises the contract's own codes (such as `argv_required`) that win over `invalid_arguments`.
-    `result` says what a successful call answers; `errors` are its own codes, beside those that any call may have.
-    `ground` names what a reading call covers, for the exploration budget; None for tools that don't explore.
+    `result` says what a successful call answers, `answer` is its type. `errors` are its own codes, beside those that
+    any call may have. `ground` names what a reading call covers, for the exploration budget; None for tools that don't
+    explore.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Tool:
     retry_note: str
     result: str
     errors: tuple[ErrorCode, ...]
+    answer: type[Result] | type[str]
     act: Callable[[ToolWorkspace, Any], Any]
     first_check: Callable[[Mapping[str, Any]], None] | None = None
     ground: Callable[[Any], Ground] | None = None

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.results import Done
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -39,5 +40,6 @@ TOOL = Tool(
         ErrorCode.DELETE_FILE_IS_DIRECTORY,
         ErrorCode.PERMISSION_DENIED,
     ),
+    answer=Done,
     act=_act,
 )

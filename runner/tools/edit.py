@@ -13,6 +13,7 @@ from pydantic import Field
 
 from runner.model.errors import ErrorCode, ToolError
 from runner.tools.base import Arguments, Effect, Retry, Text, Tool
+from runner.tools.results import Edited
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL", "replace_exactly"]
@@ -98,6 +99,7 @@ TOOL = Tool(
         ErrorCode.PERMISSION_DENIED,
         ErrorCode.RUN_LIMIT_EXCEEDED,
     ),
+    answer=Edited,
     act=_act,
     first_check=_first_check,
 )

@@ -10,6 +10,7 @@ from pydantic import Field
 from runner.model.errors import ErrorCode
 from runner.policy.argv import split_git_args
 from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.results import GitResult
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -63,6 +64,7 @@ TOOL = Tool(
         ErrorCode.GIT_HOOKS_SKIP_REFUSED,
         ErrorCode.SCRATCH_EXECUTION_REFUSED,
     ),
+    answer=GitResult,
     act=_act,
     first_check=_first_check,
 )

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Text, Tool
+from runner.tools.results import Committed
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -52,5 +53,6 @@ TOOL = Tool(
         ErrorCode.WORKSPACE_APPEND_ONLY,
         ErrorCode.GIT_COMMIT_FAILED,
     ),
+    answer=Committed,
     act=_act,
 )

@@ -8,6 +8,7 @@ from pydantic import ConfigDict
 
 from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.results import Pushed
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -43,5 +44,6 @@ TOOL = Tool(
         ErrorCode.WORKSPACE_APPEND_ONLY,
         ErrorCode.GIT_PUSH_FAILED,
     ),
+    answer=Pushed,
     act=_act,
 )

@@ -10,6 +10,7 @@ from pydantic import Field
 from runner.model.errors import ErrorCode
 from runner.policy.budget import Ground
 from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.results import Listing
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -49,6 +50,7 @@ TOOL = Tool(
         ErrorCode.LINK_LOOP,
         ErrorCode.PERMISSION_DENIED,
     ),
+    answer=Listing,
     act=_act,
     ground=lambda a: Ground.of_folder(normpath(a.path)),
 )

@@ -82,6 +82,7 @@ TOOL = Tool(
         ErrorCode.FILE_CHANGED,
         ErrorCode.PERMISSION_DENIED,
     ),
+    answer=str,
     act=_act,
     ground=lambda a: Ground.of_file(normpath(a.path), a.startLine, a.limit),
 )

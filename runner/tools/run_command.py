@@ -11,6 +11,7 @@ from pydantic import Field
 from runner.model.errors import ErrorCode
 from runner.policy.argv import validate_command
 from runner.tools.base import Arguments, Effect, Retry, Tool
+from runner.tools.results import CommandResult
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -57,6 +58,7 @@ TOOL = Tool(
         ErrorCode.DIRECT_TYPECHECK_REFUSED,
         ErrorCode.SCRATCH_EXECUTION_REFUSED,
     ),
+    answer=CommandResult,
     act=_act,
     first_check=_first_check,
 )

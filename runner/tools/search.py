@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from runner.model.errors import ErrorCode, ToolError
 from runner.policy.budget import Ground
 from runner.tools.base import Arguments, Effect, Retry, Text, Tool
+from runner.tools.results import Matches
 from runner.tools.workspace import SearchQuery, ToolWorkspace
 
 __all__ = ["DEFAULT_RESULTS", "MAX_RESULTS", "TOOL"]
@@ -96,6 +97,7 @@ TOOL = Tool(
         ErrorCode.SEARCH_PATTERN_INVALID,
         ErrorCode.SEARCH_TIMED_OUT,
     ),
+    answer=Matches,
     act=_act,
     first_check=_first_check,
     ground=lambda a: Ground.of_search(a.model_dump()),

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from runner.model.errors import ErrorCode
 from runner.tools.base import Arguments, Effect, Retry, Text, Tool
+from runner.tools.results import Done
 from runner.tools.workspace import ToolWorkspace
 
 __all__ = ["TOOL"]
@@ -46,5 +47,6 @@ TOOL = Tool(
         ErrorCode.PERMISSION_DENIED,
         ErrorCode.RUN_LIMIT_EXCEEDED,
     ),
+    answer=Done,
     act=_act,
 )

@@ -18,10 +18,10 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from runner import __version__
 from runner.doors import cli
 from runner.doors.tool_pages import ToolFormat, markdown_page, tool_schemas
 from runner.model.errors import ExitCode
+from runner.model.version import VERSION
 from runner.tools.registry import TOOLS
 from tests.support.docker_daemon import Daemon, daemon
 
@@ -178,7 +178,7 @@ def test_an_engine_that_is_down_exits_3_with_one_line_that_names_the_mend(
 
 def test_the_version_is_printed(runner: Any) -> None:
     ended = runner("version")
-    assert (ended.code, ended.out, ended.err) == (0, f"runner {__version__}\n", "")
+    assert (ended.code, ended.out, ended.err) == (0, f"runner {VERSION}\n", "")
 
 
 @pytest.mark.parametrize("form", ["json", "openai", "anthropic", "mcp"])
