@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["DEFAULT_GATE_IMAGE", "DEFAULT_IMAGE", "Settings"]
+__all__ = ["DEFAULT_GATE_IMAGE", "DEFAULT_IMAGE", "Settings", "completing"]
 
 DEFAULT_IMAGE = "runner-workspace:dev"
 DEFAULT_GATE_IMAGE = "runner-gate:dev"
@@ -34,6 +34,7 @@ class Settings:
     cache_mib: str | None = None  # bound of the kept package caches, as it was written
     accept_engine: frozenset[str] = frozenset()  # flaws of the engine that runs are started in spite of
     audit_key: Path | None = None  # what seals runs, instead of the state folder's own key
+    otlp_endpoint: str | None = None  # a collector of traces that `runner serve` tells what it does
     docker: Mapping[str, str] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)  # for `credential: {env: NAME}` only
 
@@ -56,6 +57,18 @@ class Settings:
             cache_mib=env.get("RUNNER_CACHE_MIB") or None,
             accept_engine=frozenset(env.get("RUNNER_ACCEPT_ENGINE", "").replace(",", " ").split()),
             audit_key=Path(env["RUNNER_AUDIT_KEY"]) if env.get("RUNNER_AUDIT_KEY") else None,
+            otlp_endpoint=_otlp_endpoint(env),
             docker={key: env[key] for key in _DOCKER_KEYS if env.get(key)},
             secrets=dict(env),
         )
+
+
+def completing(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether a shell asks how a command line of ours may go on."""
+    return "_RUNNER_COMPLETE" in (os.environ if environment is None else environment)
+
+
+def _otlp_endpoint(env: Mapping[str, str]) -> str | None:
+    """As OpenTelemetry's own variables say it: the second is the beginning of an address for all kinds of data."""
+    base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT")
+    return env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or (f"{base.rstrip('/')}/v1/traces" if base else None)

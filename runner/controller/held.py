@@ -60,13 +60,14 @@ class Ending:
     run_id: str
     status: str
     exit_code: ExitCode
+    code: str | None
     because: str
     folder: Path
     out: Path | None
 
 
 class HeldRun:
-    """One run, ready for calls once it is constructed.
+    """One run, ready for calls once it is constructed. `on_end` is told its ending once, whoever ended it.
 
     Raises:
         RunnerError: when the run cannot be brought to that point; then nothing of it is left.
@@ -78,9 +79,12 @@ class HeldRun:
         request: RunRequest,
         progress: Progress = silent,
         *,
+        run_id: str | None = None,
+        on_end: Callable[[Ending], None] = lambda _ending: None,
         timer: Callable[[float, Callable[[], object]], Timer] = _Wait,
     ) -> None:
         self.request = request
+        self._on_end = on_end
         self._stack = ExitStack()
         self._turn = threading.Lock()  # one call at a time, and none beside the tear-down
         self._closing = threading.Lock()
@@ -88,7 +92,7 @@ class HeldRun:
         self._seq = 0
         self._flight: _Flight | None = None
         self._gone: Ending | None = None
-        self._run: Run = self._stack.enter_context(open_run(host, request, progress))
+        self._run: Run = self._stack.enter_context(open_run(host, request, progress, run_id))
         self._timer = timer(self._run.prepared.remaining(), self.expire)
         self._timer.start()
 
@@ -209,12 +213,14 @@ class HeldRun:
                     self._stack.close()
                 finally:
                     self._gone = self._ending()
+                    self._on_end(self._gone)
             return self._gone
 
     def _ending(self) -> Ending:
         run = self._run
         out = self.request.out
-        return Ending(self.run_id, run.status, run.exit_code, run.ended_because, self.folder, out)
+        code = None if run.ended is None else run.ended.code
+        return Ending(self.run_id, run.status, run.exit_code, code, run.ended_because, self.folder, out)
 
 
 def _after(ending: Ending) -> dict[str, Any]:

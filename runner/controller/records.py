@@ -18,9 +18,14 @@ from typing import Any
 
 from runner.model.errors import RunnerError, UsageError
 
-__all__ = ["RunRecord", "StateFolder", "as_text"]
+__all__ = ["RunRecord", "StateFolder", "as_text", "new_run_id"]
 
 _RUN_ID_BYTES = 6  # 48 bits: names stay short, and a clash within one host is out of reach
+
+
+def new_run_id() -> str:
+    """A name for a run, for whoever has to say it before the run begins."""
+    return secrets.token_hex(_RUN_ID_BYTES)
 
 
 def as_text(facts: Mapping[str, Any]) -> str:
@@ -105,9 +110,9 @@ class StateFolder:
         """Where repositories are mirrored between runs."""
         return self.path / "mirrors"
 
-    def begin(self) -> RunRecord:
-        """A new run's folder, locked."""
-        run_id = secrets.token_hex(_RUN_ID_BYTES)
+    def begin(self, run_id: str | None = None) -> RunRecord:
+        """A new run's folder, locked; `run_id` is a name from `new_run_id` that nobody has used yet."""
+        run_id = run_id or new_run_id()
         folder = self.path / "runs" / run_id
         folder.mkdir(mode=0o700)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -108,8 +108,10 @@ class Run:
 
 
 @contextmanager
-def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Run]:
+def open_run(host: Host, request: RunRequest, progress: Progress, run_id: str | None = None) -> Iterator[Run]:
     """A run that is ready for calls; torn down, verified and reported when the block ends, however it ends.
+
+    `run_id` is for a caller that has told its name already; see `StateFolder.begin`.
 
     Raises:
         RunnerError: when the run cannot be brought to that point; then nothing of it is left.
@@ -117,7 +119,7 @@ def open_run(host: Host, request: RunRequest, progress: Progress) -> Iterator[Ru
     # Before anything is written down: an address with a secret in it is refused, and must not be kept either.
     address = address_of(request) if request.needs_workspace else None
     key = host.signing_key()  # a run that could not be sealed is not started
-    record = host.state.begin()
+    record = host.state.begin(run_id)
     try:
         seconds = request.policy.policy.limits.run_seconds
         deadline_unix = int(host.unix()) + seconds + CLEAN_UP_SECONDS

@@ -16,11 +16,13 @@ from runner.doors.audit_commands import audit_app
 from runner.doors.doctor import doctor
 from runner.doors.housekeeping import gc, ps
 from runner.doors.image_commands import image_app
+from runner.doors.lazy import Late, add_late
 from runner.doors.policy_commands import policy_app
 from runner.doors.run_command import run
 from runner.doors.tool_pages import tools_command
 from runner.model.errors import ExitCode, RunnerError
 from runner.model.version import VERSION
+from runner.settings import completing
 
 __all__ = ["app", "main"]
 
@@ -43,6 +45,14 @@ app.command("gc")(gc)
 app.command("doctor")(doctor)
 
 
+LATE = (
+    Late(
+        "serve", "runner.doors.http.serve_command", "serve", "server", "Serve the HTTP API, metrics and the web pages."
+    ),
+    Late("token", "runner.doors.http.token_commands", "token_app", "server", "Tokens of `runner serve`."),
+)
+
+
 @app.command("version")
 def version() -> None:
     """Print the version.
@@ -62,6 +72,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
     try:
+        add_late(app, LATE, sys.argv[1:], everything=completing())
         app(standalone_mode=True)
     except RunnerError as error:
         render.error_line(error.message if error.message.endswith((".", "?")) else f"{error.message}.", error.hint)

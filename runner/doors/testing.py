@@ -148,7 +148,7 @@ class _InMemory:
         with self._turn:
             if self._ended is None:
                 self._audit.close()
-                self._ended = Ending(_RUN_ID, status, code, "", self._folder, None)
+                self._ended = Ending(_RUN_ID, status, code, None, "", self._folder, None)
             return self._ended
 
 

@@ -53,6 +53,8 @@ def form_fault(value: object) -> str | None:
     for _ in range(MAX_DEPTH + 1):
         if any(_is_too_large(item) for item in level):
             return f"it has a number of more than {MAX_DIGITS} digits"
+        if not all(_is_json(item) for item in level):
+            return "it holds something that JSON does not have"
         groups = [item for item in level if isinstance(item, Mapping | list | tuple)]
         if not groups:
             return None
@@ -66,6 +68,15 @@ class _Refused(ValueError):
 
 def _is_too_large(item: object) -> bool:
     return isinstance(item, int) and abs(item) >= _TOO_LARGE
+
+
+def _is_json(item: object) -> bool:
+    """Of the item itself: what a group holds is looked at a level deeper."""
+    if isinstance(item, float):
+        return math.isfinite(item)
+    if isinstance(item, Mapping):
+        return all(isinstance(key, str) for key in item)
+    return item is None or isinstance(item, str | int | list | tuple)
 
 
 def _whole(text: str) -> int:

@@ -18,6 +18,7 @@ STARTS_PROGRAMS = {
     "runner.gate.process": "the gate's git and credential commands, with bounds",
 }
 TOUCHES_SOCKETS = {
+    "runner.doors.http.listening": "where the server listens",
     "runner.egress.connection": "carries a tunnel's bytes",
     "runner.egress.network": "resolves and dials, the only place that does",
     "runner.egress.proxy": "waits on the tunnels",

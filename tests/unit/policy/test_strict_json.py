@@ -59,3 +59,13 @@ def test_a_value_may_be_as_deep_as_the_bound() -> None:
     assert form_fault({"a": (10**MAX_DIGITS,)}) == DIGITS
     assert form_fault({"a": (10**MAX_DIGITS - 1, -(10**MAX_DIGITS) + 1, "x" * 50)}) is None
     assert form_fault(-(10**MAX_DIGITS)) == DIGITS
+
+
+@pytest.mark.parametrize("value", [b"bytes", {1: "a"}, {"a": {1}}, [object()], float("nan"), {"a": [float("inf")]}])
+def test_what_json_does_not_have_is_told_before_anything_works_with_it(value: object) -> None:
+    """A door in the same process may hand over whatever there is; it must not end the run."""
+    assert form_fault(value) == "it holds something that JSON does not have"
+
+
+def test_every_kind_that_json_has_passes() -> None:
+    assert form_fault({"a": [None, True, 1, 1.5, "x", {"b": ("c",)}]}) is None

@@ -1,0 +1,132 @@
+"""Limits of transport, so that a slow or huge client harms nobody else.
+
+A body is counted as it comes, whatever its length header says, and has to be there in time. Requests of a tenant are
+counted by the minute and side by side; a tenant's flood leaves the others' share alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from runner.doors.http.problems import problem
+from runner.serving.refusals import Busy
+
+__all__ = ["BodyLimits", "Shares", "TransportLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class TransportLimits:
+    """Bounds of the HTTP door."""
+
+    body_bytes: int = 8 * 1024 * 1024  # a larger file is written by a command
+    body_seconds: float = 30.0
+    requests_per_minute: int = 1200  # of a tenant: an agent makes some calls a second
+    requests_at_once: int = 32  # of a tenant, those that wait for a run included
+
+
+class BodyLimits:
+    """ASGI middleware: the body is complete, in time and within its bound, before the application sees the request."""
+
+    def __init__(self, app: ASGIApp, limits: TransportLimits) -> None:
+        self._app = app
+        self._limits = limits
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handles one request."""
+        if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
+            await self._app(scope, receive, send)
+            return
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                complete = await self._read(receive, body)
+        except TimeoutError:
+            answer = problem(
+                408,
+                "body_too_slow",
+                f"The body was not there within {self._limits.body_seconds:.0f} s.",
+                "Send it again.",
+            )
+            await answer(scope, receive, send)
+            return
+        if complete is None:
+            return  # the client went away
+        if not complete:
+            mib = self._limits.body_bytes >> 20
+            hint = "Write large files with a command, or raise --max-body-mib."
+            await problem(413, "body_too_large", f"The body is larger than {mib} MiB.", hint)(scope, receive, send)
+            return
+        await self._app(scope, _replay(bytes(body), receive), send)
+
+    async def _read(self, receive: Receive, body: bytearray) -> bool | None:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            body += message.get("body", b"")
+            if len(body) > self._limits.body_bytes:
+                return False
+            if not message.get("more_body", False):
+                return True
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+@dataclass(slots=True)
+class _Share:
+    at_once: int = 0
+    allowance: float = 0.0
+    seen: float = 0.0
+    fresh: bool = field(default=True)
+
+
+class Shares:
+    """What each tenant has of the server. For one event loop: nothing in it waits."""
+
+    def __init__(self, limits: TransportLimits, clock: Callable[[], float]) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._of: dict[str, _Share] = {}
+
+    @contextmanager
+    def taken(self, tenant: str) -> Iterator[None]:
+        """One request of the tenant is being answered.
+
+        Raises:
+            Busy: it has had its share.
+        """
+        share = self._of.setdefault(tenant, _Share())
+        self._refill(share)
+        if share.allowance < 1:
+            hint = f"{self._limits.requests_per_minute} a minute are allowed; wait some seconds."
+            raise Busy("too_many_requests", "The tenant sends too many requests.", hint)
+        if share.at_once >= self._limits.requests_at_once:
+            hint = f"{self._limits.requests_at_once} are answered at once; wait for one of them."
+            raise Busy("too_many_requests", "The tenant has too many requests in flight.", hint)
+        share.allowance -= 1
+        share.at_once += 1
+        try:
+            yield
+        finally:
+            share.at_once -= 1
+
+    def _refill(self, share: _Share) -> None:
+        now, most = self._clock(), float(self._limits.requests_per_minute)
+        gained = most if share.fresh else (now - share.seen) * most / 60
+        share.allowance, share.seen, share.fresh = min(most, share.allowance + gained), now, False

@@ -1,0 +1,107 @@
+"""`runner serve`: the HTTP API, metrics and the web pages."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from runner.app import compose
+from runner.controller.host import Host
+from runner.controller.spec import RunRequest
+from runner.doors import render
+from runner.doors.asking import request_of
+from runner.doors.http.app import Parts, make_app
+from runner.doors.http.limits import TransportLimits
+from runner.doors.http.listening import Place, listen, require_safe
+from runner.doors.http.tracing import tracing_to
+from runner.serving.service import Service, Wanted
+from runner.settings import Settings
+from runner.store.database import Database, default_url
+from runner.store.runs import RunStore
+from runner.store.tokens import TokenStore
+
+__all__ = ["serve"]
+
+_HEAD_BYTES = 64 * 1024  # the request line and headers; uvicorn's own default
+_GRACE_SECONDS = 5  # for answers on their way when the server stops
+_CONNECTIONS = 1000  # over all clients; each costs some tens of KiB
+
+
+def serve(
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port to listen on.")] = 8765,
+    uds: Annotated[Path | None, typer.Option("--uds", help="Listen on this Unix socket instead.")] = None,
+    tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Certificate chain, PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Its key, PEM.")] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy in front speaks TLS; its X-Forwarded-* are believed.")
+    ] = False,
+    db: Annotated[
+        str | None, typer.Option("--db", help="sqlite:///PATH or postgresql://…; in the state folder if left out.")
+    ] = None,
+    runs_per_tenant: Annotated[int, typer.Option("--runs-per-tenant", min=1, help="Open at once.")] = 10,
+    requests_per_minute: Annotated[int, typer.Option("--requests-per-minute", min=1, help="Of each tenant.")] = 1200,
+    max_body_mib: Annotated[int, typer.Option("--max-body-mib", min=1, max=256, help="Largest request.")] = 8,
+) -> None:
+    """Serve the HTTP API, metrics and the web pages. Each request needs a token (`runner token create`).
+
+    Listens on the loopback or a Unix socket; beyond it only with tokens and TLS, or behind a proxy.
+    Ctrl-C or SIGTERM ends every run, torn down and sealed, and then the server.
+
+    Example: runner serve --port 8765
+    """
+    place = Place(host, port, uds, tls_cert, tls_key, behind_proxy)
+    settings = Settings.from_environment()
+    limits = TransportLimits(body_bytes=max_body_mib << 20, requests_per_minute=requests_per_minute)
+    with compose(settings) as machine:
+        database = Database(db or default_url(settings.state_dir))
+        try:
+            _serve(machine, settings, database, place, limits, runs_per_tenant)
+        finally:
+            database.close()
+
+
+def _serve(
+    host: Host, settings: Settings, database: Database, place: Place, limits: TransportLimits, runs_per_tenant: int
+) -> None:
+    tokens = TokenStore(database, host.unix)
+    valid = any(token.state(host.unix()) == "valid" for token in tokens.all())
+    require_safe(place, any_token=valid)
+    service = Service(host, RunStore(database, host.unix), _request, runs_per_tenant=runs_per_tenant)
+    parts = Parts(host, service, tokens, time.monotonic, limits, tracing=tracing_to(settings.otlp_endpoint))
+    config = uvicorn.Config(
+        make_app(parts),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        proxy_headers=place.behind_proxy,
+        forwarded_allow_ips="*" if place.behind_proxy else None,
+        ssl_certfile=place.tls_cert,
+        ssl_keyfile=place.tls_key,
+    )
+    with listen(place) as socket:
+        bound = place if place.uds or place.port else _with_port(place, socket.getsockname()[1])
+        render.progress(f"listening on {bound.shown}")
+        if not valid:
+            render.progress("there is no valid token yet: make one with `runner token create`")
+        try:
+            uvicorn.Server(config).run(sockets=[socket])
+        except KeyboardInterrupt:
+            render.progress("stopped; every run was torn down")
+    if place.uds is not None:
+        place.uds.unlink(missing_ok=True)
+
+
+def _with_port(place: Place, port: int) -> Place:
+    return Place(place.host, port, place.uds, place.tls_cert, place.tls_key, place.behind_proxy)
+
+
+def _request(wanted: Wanted) -> RunRequest:
+    return request_of(wanted.repo, ref=wanted.ref, depth=wanted.depth, policy=wanted.policy, tools=wanted.tools)
