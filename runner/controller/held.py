@@ -122,6 +122,11 @@ class HeldRun:
         """Whether it takes no calls any more."""
         return self._gone is not None
 
+    @property
+    def busy(self) -> bool:
+        """Whether a call is in flight."""
+        return self._flight is not None
+
     def call(self, tool: str, arguments: object, *, on_output: OutputSink | None = None) -> dict[str, Any]:
         """The answer of one call, with its `seq`, `tool` and `duration_ms`.
 

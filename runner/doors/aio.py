@@ -21,6 +21,7 @@ from runner.controller.run import Progress
 from runner.doors import python
 from runner.doors.asking import DEFAULT_POLICY, PolicySource
 from runner.doors.python import OnOutput
+from runner.doors.waiting import cut_with_its_task, whole
 from runner.model.errors import RunnerError
 from runner.settings import Settings
 from runner.tools.results import CommandResult, Committed, Done, Edited, GitResult, Listing, Matches, Pushed
@@ -128,17 +129,11 @@ class Workspace:
     async def _do(self, act: Callable[[], Value]) -> Value:
         if self.ended:
             return act()  # that it has ended is said without a thread, and there is none any more
-        future = asyncio.get_running_loop().run_in_executor(self._thread, act)
-        try:
-            return await asyncio.shield(future)
-        except asyncio.CancelledError:
-            await _whole(asyncio.ensure_future(asyncio.to_thread(self._inner.cancel)))
-            await _whole(future)
-            raise
+        return await cut_with_its_task(act, self._inner.cancel, self._thread)
 
     async def _last(self, act: Callable[[], Ending]) -> Ending:
         """Torn down before anything else goes on, a cancellation of the task included."""
-        ending = await _whole(asyncio.ensure_future(asyncio.to_thread(act)))
+        ending = await whole(asyncio.ensure_future(asyncio.to_thread(act)))
         self._thread.shutdown(wait=False)
         return ending
 
@@ -176,21 +171,13 @@ class Opening:
         except asyncio.CancelledError:
             # What is being started is waited for, and ended: a container that nobody has would stay until its deadline.
             with suppress(RunnerError):
-                workspace = await _whole(future)
-                await _whole(asyncio.ensure_future(asyncio.to_thread(workspace.interrupt)))
+                workspace = await whole(future)
+                await whole(asyncio.ensure_future(asyncio.to_thread(workspace.interrupt)))
             thread.shutdown(wait=False)
             raise
         except Exception:
             thread.shutdown(wait=False)
             raise
-
-
-async def _whole(work: asyncio.Future[Value]) -> Value:
-    """What the work comes to, however often the task that waits for it is cancelled meanwhile."""
-    while not work.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(work)
-    return work.result()
 
 
 def open_run(

@@ -49,6 +49,7 @@ LATE = (
     Late(
         "serve", "runner.doors.http.serve_command", "serve", "server", "Serve the HTTP API, metrics and the web pages."
     ),
+    Late("mcp", "runner.doors.mcp.mcp_command", "mcp", "mcp,server", "Serve the tools of a run over MCP."),
     Late("token", "runner.doors.http.token_commands", "token_app", "server", "Tokens of `runner serve`."),
 )
 

@@ -12,7 +12,7 @@ from runner.doors import render
 from runner.tools.base import Effect, Retry, Tool
 from runner.tools.registry import ANY_CALL, TOOLS
 
-__all__ = ["ToolFormat", "markdown_page", "tool_schemas", "tools_command"]
+__all__ = ["ToolFormat", "flat_name", "markdown_page", "tool_schemas", "tools_command"]
 
 
 class ToolFormat(StrEnum):
@@ -61,7 +61,8 @@ def _schema(tool: Tool) -> dict[str, Any]:
     return schema
 
 
-def _flat(name: str) -> str:
+def flat_name(name: str) -> str:
+    """The name for protocols that allow no dot."""
     return name.replace(".", "_")
 
 
@@ -78,12 +79,12 @@ def _plain(tool: Tool) -> dict[str, Any]:
 
 
 def _openai(tool: Tool) -> dict[str, Any]:
-    function = {"name": _flat(tool.name), "description": tool.description, "parameters": _schema(tool)}
+    function = {"name": flat_name(tool.name), "description": tool.description, "parameters": _schema(tool)}
     return {"type": "function", "function": function}
 
 
 def _anthropic(tool: Tool) -> dict[str, Any]:
-    return {"name": _flat(tool.name), "description": tool.description, "input_schema": _schema(tool)}
+    return {"name": flat_name(tool.name), "description": tool.description, "input_schema": _schema(tool)}
 
 
 def _mcp(tool: Tool) -> dict[str, Any]:
@@ -93,12 +94,14 @@ def _mcp(tool: Tool) -> dict[str, Any]:
         "idempotentHint": tool.retry is not Retry.NOT_RETRY_SAFE,
         "openWorldHint": tool.name == "workspace.git_push",
     }
-    return {
-        "name": _flat(tool.name),
+    shape = {
+        "name": flat_name(tool.name),
         "description": tool.description,
         "inputSchema": _schema(tool),
         "annotations": hints,
     }
+    # Text has no structure, and needs no schema.
+    return shape if issubclass(tool.answer, str) else {**shape, "outputSchema": tool.answer.model_json_schema()}
 
 
 _SHAPES = {

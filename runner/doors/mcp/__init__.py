@@ -1,0 +1,1 @@
+"""The MCP door: the tools of one run for each session, over standard input and output or streamable HTTP."""
