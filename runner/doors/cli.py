@@ -14,6 +14,7 @@ import typer
 from runner.doors import render
 from runner.doors.audit_commands import audit_app
 from runner.doors.doctor import doctor
+from runner.doors.holding.commands import call, close, open_command
 from runner.doors.housekeeping import gc, ps
 from runner.doors.image_commands import image_app
 from runner.doors.lazy import Late, add_late
@@ -39,6 +40,9 @@ app.add_typer(audit_app, name="audit")
 app.add_typer(image_app, name="image")
 app.add_typer(policy_app, name="policy")
 app.command("run")(run)
+app.command("open")(open_command)
+app.command("call")(call)
+app.command("close")(close)
 app.command("tools")(tools_command)
 app.command("ps")(ps)
 app.command("gc")(gc)

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["error_line", "json_line", "line", "progress", "table", "visible"]
+__all__ = ["error_line", "json_line", "line", "output", "progress", "table", "visible"]
 
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Unicode categories that a terminal acts on or does not show."""
@@ -48,6 +48,12 @@ def line(text: str) -> None:
 def progress(message: str) -> None:
     """A line of progress on standard error."""
     sys.stderr.write(f"· {visible(message)}\n")
+    sys.stderr.flush()
+
+
+def output(data: bytes) -> None:
+    """Untrusted output on standard error as it comes, its lines kept and everything else made visible."""
+    sys.stderr.write(visible(data.decode("utf-8", "replace"), keep_newlines=True))
     sys.stderr.flush()
 
 
