@@ -12,59 +12,45 @@ import sys
 import typer
 
 from runner.doors import render
-from runner.doors.audit_commands import audit_app
-from runner.doors.doctor import doctor
-from runner.doors.holding.commands import call, close, open_command
-from runner.doors.housekeeping import gc, ps
-from runner.doors.image_commands import image_app
 from runner.doors.lazy import Late, add_late
-from runner.doors.policy_commands import policy_app
-from runner.doors.run_command import run
-from runner.doors.tool_pages import tools_command
 from runner.model.errors import ExitCode, RunnerError
-from runner.model.version import VERSION
 from runner.settings import completing
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "command_line", "main"]
 
-app = typer.Typer(
-    name="runner",
-    help="Work on a repository that nobody trusts, in a fresh hardened container, under a policy that holds.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # texts hold brackets that are meant
-    add_completion=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.add_typer(audit_app, name="audit")
-app.add_typer(image_app, name="image")
-app.add_typer(policy_app, name="policy")
-app.command("run")(run)
-app.command("open")(open_command)
-app.command("call")(call)
-app.command("close")(close)
-app.command("tools")(tools_command)
-app.command("ps")(ps)
-app.command("gc")(gc)
-app.command("doctor")(doctor)
-
-
-LATE = (
-    Late(
-        "serve", "runner.doors.http.serve_command", "serve", "server", "Serve the HTTP API, metrics and the web pages."
-    ),
-    Late("mcp", "runner.doors.mcp.mcp_command", "mcp", "mcp,server", "Serve the tools of a run over MCP."),
-    Late("token", "runner.doors.http.token_commands", "token_app", "server", "Tokens of `runner serve`."),
+_HOLDING = "runner.doors.holding.commands"
+COMMANDS = (
+    Late("run", "runner.doors.run_command", "run", "One whole run: calls from a file, answers as JSON Lines."),
+    Late("open", _HOLDING, "open_command", "Open a run that stays open between commands."),
+    Late("call", _HOLDING, "call", "Call a tool in an open run."),
+    Late("close", _HOLDING, "close", "End an open run."),
+    Late("mcp", "runner.doors.mcp.mcp_command", "mcp", "Serve the tools of a run over MCP.", "mcp,server"),
+    Late("serve", "runner.doors.http.serve_command", "serve", "Serve the HTTP API, metrics and web pages.", "server"),
+    Late("token", "runner.doors.http.token_commands", "token_app", "Tokens of `runner serve`.", "server"),
+    Late("ps", "runner.doors.housekeeping", "ps", "List what runs, and what a crash left."),
+    Late("gc", "runner.doors.housekeeping", "gc", "Remove what crashed runs left."),
+    Late("policy", "runner.doors.policy_commands", "policy_app", "Check, test, explain, show and compare policies."),
+    Late("audit", "runner.doors.audit_commands", "audit_app", "Read, verify and hand over the records of runs."),
+    Late("image", "runner.doors.image_commands", "image_app", "Build, list and verify the images of runs."),
+    Late("tools", "runner.doors.tool_pages", "tools_command", "Describe the tools that a run offers."),
+    Late("doctor", "runner.doors.doctor", "doctor", "Say whether this host can run repositories safely."),
+    Late("version", "runner.doors.version_command", "version", "Print the version."),
 )
 
 
-@app.command("version")
-def version() -> None:
-    """Print the version.
-
-    Example: runner version
-    """
-    sys.stdout.write(f"runner {VERSION}\n")
+def command_line(called: str | None = None) -> typer.Typer:
+    """The command line with the `called` command as it is and the others by their line; all as they are for None."""
+    app = typer.Typer(
+        name="runner",
+        help="Work on a repository that nobody trusts, in a fresh hardened container, under a policy that holds.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # texts hold brackets that are meant
+        add_completion=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    add_late(app, COMMANDS, called)
+    return app
 
 
 def _interrupt(_signal: int, _frame: object) -> None:
@@ -77,8 +63,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGHUP, _interrupt)
     try:
-        add_late(app, LATE, sys.argv[1:], everything=completing())
-        app(standalone_mode=True)
+        called = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        command_line(None if completing() else called)(standalone_mode=True)
     except RunnerError as error:
         render.error_line(error.message if error.message.endswith((".", "?")) else f"{error.message}.", error.hint)
         raise SystemExit(int(error.exit_code)) from None

@@ -1,4 +1,8 @@
-"""Commands loaded when they are called: a run must not wait for a web framework, nor fail where there is none."""
+"""Commands that are loaded when they are called: one call of a tool must not wait for a web framework's import.
+
+The command line knows each command by a name and a line; only the one that is called is imported, with what it needs.
+A command whose extra is not installed says which one it is.
+"""
 
 from __future__ import annotations
 
@@ -15,34 +19,37 @@ __all__ = ["Late", "add_late"]
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A command or group that lives in a module of its own. `extra` is what has to be installed for it."""
+    """A command or group, and where it is. `extra` is what has to be installed for it, empty for nothing."""
 
     name: str
     module: str
     attribute: str
-    extra: str
     summary: str
+    extra: str = ""
 
 
-def add_late(app: typer.Typer, commands: tuple[Late, ...], argv: list[str], *, everything: bool) -> None:
-    """Each command is known to `app` by its summary; the one that is called, or all, as they really are."""
-    called = next((word for word in argv if not word.startswith("-")), None)
+def add_late(app: typer.Typer, commands: tuple[Late, ...], called: str | None) -> None:
+    """Each command is known to `app` by its line; the one that is `called`, or all for None, as they really are.
+
+    Raises:
+        UsageError: what the called one needs is not installed.
+    """
     for late in commands:
-        if everything or late.name == called:
+        if called in (None, late.name):
             _add(app, late.name, _load(late))
         else:
-            app.command(late.name, help=late.summary, short_help=late.summary)(_not_loaded)
+            app.command(late.name, short_help=late.summary)(_not_loaded)
 
 
 def _not_loaded() -> None:
-    raise AssertionError("only its summary is ever shown")
+    raise AssertionError("only its line is ever shown")
 
 
 def _load(late: Late) -> Any:
     try:
         return getattr(importlib.import_module(late.module), late.attribute)
     except ImportError as error:
-        if (error.name or "").split(".")[0] == "runner":
+        if (error.name or "runner").split(".")[0] == "runner":
             raise
         hint = f"Install runner-sandbox[{late.extra}]."
         raise UsageError(f"`runner {late.name}` needs {error.name}, which is not installed", hint=hint) from error

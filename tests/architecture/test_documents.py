@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from runner.doors.calls import bounded_lines, parse_calls
-from runner.doors.cli import app
+from runner.doors.cli import command_line
 from runner.doors.tool_pages import markdown_page
 from runner.model.errors import ErrorCode, ExitCode
 from runner.policy.document import Policy, policy_schema
@@ -67,7 +67,9 @@ def test_the_readme_names_every_tool_exit_code_and_command() -> None:
     assert [name for name in TOOLS if f"`{name}`" not in README] == []
     assert [code for code in ExitCode if f"\n| {int(code)} |" not in README] == []
     # Only what is there is promised: `runner VERB` in any document is a verb of the command line.
-    verbs = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+    verbs = {command.name for command in command_line().registered_commands} | {
+        group.name for group in command_line().registered_groups
+    }
     for page in (README, *(path.read_text(encoding="utf-8") for path in PAGES)):
         for verb in re.findall(r"`runner ([a-z]+)[ `]", page):
             assert verb in verbs, f"`runner {verb}` is no command"

@@ -20,7 +20,7 @@ VERBS = ("show", "verify", "export", "schemas")
 
 
 def audit_command(*arguments: str | Path) -> Result:
-    return CliRunner().invoke(cli.app, ["audit", *map(str, arguments)])
+    return CliRunner().invoke(cli.command_line(), ["audit", *map(str, arguments)])
 
 
 def code(result: Result) -> int:

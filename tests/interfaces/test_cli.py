@@ -25,7 +25,9 @@ from runner.model.version import VERSION
 from runner.tools.registry import TOOLS
 from tests.support.docker_daemon import Daemon, daemon
 
-VERBS = [("run",), ("tools",), ("ps",), ("gc",), ("doctor",), ("version",)]
+GROUPS = {"audit", "image", "policy", "token"}
+VERBS = [(late.name,) for late in cli.COMMANDS if late.name not in GROUPS]
+TOKEN_VERBS = [("token", verb) for verb in ("create", "ls", "revoke")]
 IMAGE_VERBS = [("image", verb) for verb in ("build", "ls", "verify", "rm")]
 
 
@@ -78,20 +80,34 @@ def no_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]
 # --- help
 
 
-@pytest.mark.parametrize("verb", [*VERBS, *IMAGE_VERBS], ids=" ".join)
+@pytest.mark.parametrize("verb", [*VERBS, *IMAGE_VERBS, *TOKEN_VERBS], ids=" ".join)
 def test_the_help_of_each_verb_shows_an_example_of_that_verb(command: CliRunner, verb: tuple[str, ...]) -> None:
-    shown = command.invoke(cli.app, [*verb, "--help"])
+    shown = command.invoke(cli.command_line(), [*verb, "--help"])
     assert shown.exit_code == 0
     assert f"Example: runner {' '.join(verb)}" in " ".join(shown.output.split())
 
 
 def test_the_list_of_verbs_is_whole(command: CliRunner) -> None:
-    shown = command.invoke(cli.app, ["--help"]).output
-    assert all(verb in shown for verb in ("run", "tools", "ps", "gc", "doctor", "version", "image"))
+    shown = command.invoke(cli.command_line(""), ["--help"]).output
+    assert all(f"  {late.name} " in shown and late.summary in shown for late in cli.COMMANDS)
+
+
+def test_only_the_verb_that_is_called_is_loaded() -> None:
+    """A call of a tool must not wait for what a server or an image needs."""
+    loaded = "import runner.doors.cli as c, sys; c.command_line('call'); print(*sys.modules)"
+    asked = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True)
+    assert not {"fastapi", "sqlalchemy", "mcp", "runner.doors.doctor"} & set(asked.stdout.split())
+
+
+def test_a_verb_whose_extra_is_missing_names_it(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "runner.doors.http.serve_command", raising=False)
+    ended = runner("serve")
+    assert ended.code == ExitCode.USAGE and "runner-sandbox[server]" in ended.err
 
 
 def test_without_a_verb_the_help_is_shown_and_it_is_a_usage_error(command: CliRunner) -> None:
-    shown = command.invoke(cli.app, [])
+    shown = command.invoke(cli.command_line(), [])
     assert shown.exit_code == ExitCode.USAGE and "Usage" in shown.output
 
 

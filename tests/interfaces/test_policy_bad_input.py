@@ -24,7 +24,7 @@ MAX_SAID = 1000  # characters of an error; the temporary folder's name is in it
 
 
 def policy_command(*arguments: str, stdin: str | bytes = "") -> Result:
-    return CliRunner().invoke(cli.app, ["policy", *arguments], input=stdin)
+    return CliRunner().invoke(cli.command_line(), ["policy", *arguments], input=stdin)
 
 
 def refused_with_2(result: Result) -> None:

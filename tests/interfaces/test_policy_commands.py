@@ -23,7 +23,7 @@ VERBS = ("lint", "test", "explain", "show", "diff", "replay")
 
 
 def policy_command(*arguments: str, stdin: str = "") -> Result:
-    return CliRunner().invoke(cli.app, ["policy", *arguments], input=stdin)
+    return CliRunner().invoke(cli.command_line(), ["policy", *arguments], input=stdin)
 
 
 def told(result: Result) -> Any:

@@ -41,7 +41,7 @@ def open_command(
 
     A process in the background holds it until `runner close`, or until the policy's limits.runSeconds.
 
-    Example: RUN=$(runner open --repo . --policy node-app)
+    Example: runner open --repo . --policy node-app
     """
     said = SpecFile() if spec is None else read_spec(spec)
     asked: dict[str, Any] = {
