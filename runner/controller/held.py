@@ -112,6 +112,16 @@ class HeldRun:
         return dict(self._run.prepared.facts)
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Calls so far: all, those that were answered, those that were refused."""
+        pipeline = self._run.pipeline
+        return {} if pipeline is None else dict(pipeline.counts)
+
+    def paths(self) -> list[str]:
+        """The paths of the tree by the host's account of it, which no call is needed for. Untrusted names."""
+        return self._run.prepared.baseline.ledger.paths()
+
+    @property
     def seconds_left(self) -> float:
         """Until its own limit ends it; zero once it has ended."""
         prepared = self._run.prepared

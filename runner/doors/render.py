@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["error_line", "json_line", "line", "output", "progress", "table", "visible"]
+__all__ = ["error_line", "json_line", "line", "output", "progress", "table", "text", "visible"]
 
 _HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Unicode categories that a terminal acts on or does not show."""
@@ -43,6 +43,12 @@ def line(text: str) -> None:
     """One line for people on standard output."""
     sys.stdout.write(f"{visible(text)}\n")
     sys.stdout.flush()
+
+
+def text(said: str, *, style: str | None = None) -> None:
+    """Text of several lines for people on standard output; `style` only on a terminal that wants colours."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console.print(Text(visible(said, keep_newlines=True), style=style or ""))
 
 
 def progress(message: str) -> None:

@@ -65,6 +65,10 @@ class Ledger:
         stamp = self._now.get(path)
         return None if stamp is None else EntryKind(stamp.partition(":")[0])
 
+    def paths(self) -> list[str]:
+        """Every path that is there now, sorted."""
+        return sorted(self._now)
+
     def existed_at_start(self, path: str) -> bool:
         """Whether the real path was there when the run started, as a file or anything else, whatever is there now."""
         return path in self._start
