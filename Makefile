@@ -22,6 +22,12 @@ export PYTHON ?=
 # no verdict yet).
 MUTANTS ?=
 
+# For `make test` and `make test-unit`: how many tests at once. Those that need Docker mostly wait for it. Any number may
+# be given, and 0 runs them one after another in one process, which `-p no:xdist` in PYTEST_FLAGS does as well.
+WORKERS ?=
+CORES := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+PARALLEL = $(if $(findstring no:xdist,$(PYTEST_FLAGS)),,-n $(or $(WORKERS),$(1)) --dist loadfile --no-loadscope-reorder)
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 12
@@ -48,11 +54,11 @@ test-tools:
 
 .PHONY: test
 test: setup engine image test-tools ## every test; one that needs Docker fails where Docker is missing
-	@RUNNER_REQUIRE_DOCKER=1 RUNNER_DIFFERENTIAL_EXAMPLES=10000 $(BIN)/python -m pytest $(PYTEST_FLAGS)
+	@RUNNER_REQUIRE_DOCKER=1 RUNNER_DIFFERENTIAL_EXAMPLES=10000 $(BIN)/python -m pytest $(call PARALLEL,$(shell expr $(CORES) + 2)) $(PYTEST_FLAGS)
 
 .PHONY: test-unit
 test-unit: setup test-tools ## the tests that need neither Docker nor network
-	@$(BIN)/python -m pytest tests/unit tests/property tests/architecture $(PYTEST_FLAGS)
+	@$(BIN)/python -m pytest tests/unit tests/property tests/architecture $(call PARALLEL,$(CORES)) $(PYTEST_FLAGS)
 
 .PHONY: bench
 bench: setup engine image ## measure what the parts cost

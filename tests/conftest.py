@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from runner.engine.contract import Sandbox, SandboxLimits, SandboxSpec
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import RunnerError
 from runner.settings import Settings
+from tests.support.parallel import FilesOrSingleTests, slow_first
 
 REQUIRE_DOCKER = "RUNNER_REQUIRE_DOCKER"
 """Set by `make test` and CI: a test that needs Docker and can't have it fails instead of being skipped."""
@@ -30,6 +33,15 @@ TEST_LIMITS = SandboxLimits(
     workspace_inodes=100_000,
     file_mib=128,
 )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slow_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)  # `-p no:xdist` knows no such hook
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
+    return FilesOrSingleTests(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import ast
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 __all__ = ["ROOT", "Module", "modules", "repository_files", "tracked_although_ignored"]
@@ -29,18 +29,15 @@ class Module:
         """The file as messages name it."""
         return str(self.path.relative_to(ROOT))
 
-    def imports(self) -> Iterator[tuple[str, str]]:
+    @cached_property
+    def imports(self) -> tuple[tuple[str, str], ...]:
         """Each imported module, with the name that is taken from it, empty where the module itself is."""
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Import):
-                yield from ((alias.name, "") for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                yield from ((node.module, alias.name) for alias in node.names)
+        return tuple(_imports(self.tree))
 
     def imports_from(self, *packages: str) -> bool:
         """Whether anything of one of these packages is imported, in whichever form."""
         return any(
-            f"{module}.{name}.".startswith(f"{package}.") for module, name in self.imports() for package in packages
+            f"{module}.{name}.".startswith(f"{package}.") for module, name in self.imports for package in packages
         )
 
     def attributes(self, owner: str) -> Iterator[tuple[str, int]]:
@@ -48,6 +45,14 @@ class Module:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == owner:
                 yield node.attr, node.lineno
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, alias.name) for alias in node.names)
 
 
 @cache

@@ -81,7 +81,7 @@ def test_the_policy_core_has_no_clock_no_process_and_no_file_but_its_own() -> No
     for module in modules():
         if module.name.startswith(("runner.policy", "runner.model")):
             assert not module.imports_from(*IMPURE), f"{module.place} must be handed what it needs"
-            opens_files = ("pathlib", "Path") in set(module.imports())
+            opens_files = ("pathlib", "Path") in set(module.imports)
             assert not opens_files or module.name in READS_FILES_IN_POLICY, f"{module.place} may not read files"
 
 
@@ -97,7 +97,7 @@ def test_only_settings_read_the_environment() -> None:
         module.name
         for module in modules()
         if any(name in ("environ", "environb", "getenv") for name, _ in module.attributes("os"))
-        or {("os", "environ"), ("os", "getenv")} & set(module.imports())
+        or {("os", "environ"), ("os", "getenv")} & set(module.imports)
     }
     assert readers == {"runner.settings"}, "read it once, in settings, and hand it down"
 

@@ -29,7 +29,7 @@ def test_a_tool_acts_through_the_guarded_workspace() -> None:
             "runner.tools.registry",
             "runner.tools.base",
         ):
-            others = {name for name, _ in module.imports() if name.startswith("runner.")}
+            others = {name for name, _ in module.imports if name.startswith("runner.")}
             allowed = (
                 "runner.tools.",
                 "runner.model.",
@@ -44,6 +44,6 @@ def _decides(module: Module) -> bool:
     """Whether a decision of the policy is imported: `decide_…`, `judge_…`, or the budget's module."""
     return any(
         name.startswith(("decide_", "judge_")) or (source, name) == ("runner.policy", "budget")
-        for source, name in module.imports()
+        for source, name in module.imports
         if source.startswith("runner.policy")
     )

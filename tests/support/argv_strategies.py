@@ -66,9 +66,7 @@ GLOBAL_OPTIONS = st.lists(
     ),
     max_size=4,
 )
-VERB_WORDS = st.sampled_from(
-    ["push", "status", "stash", "st", "ST", "up", "UP", "pp", "two", "quoted", "loop", "zz", "log"]
-)
+VERB_WORDS = ("push", "status", "stash", "st", "ST", "up", "UP", "pp", "two", "quoted", "loop", "zz", "log")
 AFTER_VERBS = st.lists(st.sampled_from(["push", "-h", "--help", "-n", "list", "x"]), max_size=2)
 
 COMMIT_WORDS = st.lists(

@@ -7,8 +7,11 @@ carries the label of our images: `make clean` removes it, and every container of
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import os
 import ssl
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,13 +40,28 @@ def services_image() -> str:
     settings = Settings.from_environment()
     versions = load_versions()
     inputs = {path.name: path.read_bytes() for path in SOURCE.iterdir()}
-    with contextlib.closing(docker.from_env(environment=dict(settings.docker), timeout=API_SECONDS)) as client:
+    with _one_at_a_time(), contextlib.closing(_client(settings)) as client:
         base = _base(client, settings, versions)
         digest = inputs_digest({**inputs, "base": base["Id"].encode()})
         tag = f"{REPOSITORY}:{digest[:16]}"
         if inspect(client, tag) is None:
             _build(client, {**inputs, **_host_files(versions)}, base["Id"], {LABEL_INPUTS: digest}, tag)
     return tag
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Tests in parallel are other processes; the first one builds, and the rest find what it built."""
+    folder = os.open(SOURCE, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
+def _client(settings: Settings) -> docker.DockerClient:
+    return docker.from_env(environment=dict(settings.docker), timeout=API_SECONDS)
 
 
 def _base(client: docker.DockerClient, settings: Settings, versions: Versions) -> dict[str, Any]:

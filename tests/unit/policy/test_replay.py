@@ -322,6 +322,7 @@ JSON = st.recursive(
     max_leaves=5,
 )
 KINDS = ("write", "append", "argv", "commit", "branch", "push", "budget", "other")
+ANY_POLICY = policy(**P0)
 FACTS = ("real_path", "via_link", "existed_at_start", "changes", "commits", "lost", "kind", "text", "at_most_mib")
 
 
@@ -336,7 +337,7 @@ def test_a_record_in_any_shape_is_judged_or_unrecorded(
     kind: str, subject: dict[str, Any], facts: dict[str, Any], version: int | None
 ) -> None:
     try:
-        Rejudge(policy(**P0))({"basis": version, "subject": {**subject, "kind": kind}, "facts": facts})
+        Rejudge(ANY_POLICY)({"basis": version, "subject": {**subject, "kind": kind}, "facts": facts})
     except Unrecorded:
         pass
 
@@ -659,4 +660,4 @@ def test_a_push_of_as_many_commits_as_may_leave_is_judged_commit_by_commit() -> 
 )
 def test_what_is_unrecorded_is_named(subject: dict[str, Any], facts: dict[str, Any], why: str) -> None:
     with pytest.raises(Unrecorded, match=why):
-        Rejudge(policy(**P0))({"basis": 1, "subject": subject, "facts": facts})
+        Rejudge(ANY_POLICY)({"basis": 1, "subject": subject, "facts": facts})
