@@ -39,7 +39,7 @@ class Holder:
 
     def answer(self, connection: socket.socket) -> None:
         """Every message of one connection is answered, in order."""
-        with connection, connection.makefile("rwb") as stream, suppress(OSError):
+        with suppress(OSError), connection, connection.makefile("rwb") as stream:
             if not peer_is_us(connection):
                 return
             while True:

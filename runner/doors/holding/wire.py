@@ -62,9 +62,10 @@ def _short(path: Path) -> Iterator[str]:
 def listening(state_dir: Path, run_id: str) -> socket.socket:
     """A listening socket for the run."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    folder = folder_of(state_dir)
     before = os.umask(0o177)
     try:
-        with _short(folder_of(state_dir) / f"{run_id}.sock") as path:
+        with _short(folder / f"{run_id}.sock") as path:
             made.bind(path)
     finally:
         os.umask(before)

@@ -2,85 +2,26 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from runner.controller.held import HeldRun
-from runner.controller.spec import RunRequest
-from runner.engine.fake import FakeCall, FakeOutcome
+from runner.engine.fake import FakeOutcome
 from runner.model.errors import ErrorCode, ExitCode, RepositoryUnavailable, ToolError
-from runner.policy.load import LoadedPolicy, policy_digest
-from runner.tools.registry import TOOLS
 from tests.support.fake_run import SURE, code_of
-from tests.support.policies import P0, policy
-from tests.support.run_bench import Bench
-
-
-class ManualTimer:
-    """A timer that a test lets go off."""
-
-    def __init__(self, seconds: float, act: Callable[[], object]) -> None:
-        self.seconds, self.act = seconds, act
-        self.running = False
-
-    def start(self) -> None:
-        self.running = True
-
-    def cancel(self) -> None:
-        self.running = False
-
-
-class Holder:
-    """A bench whose runs are held."""
-
-    def __init__(self, folder: Path) -> None:
-        self.bench = Bench(folder)
-        self.timers: list[ManualTimer] = []
-        self.begun = threading.Event()  # a program that waits to be cancelled has started
-        self.runs: list[HeldRun] = []
-
-    def _timer(self, seconds: float, act: Callable[[], object]) -> ManualTimer:
-        self.timers.append(ManualTimer(seconds, act))
-        return self.timers[-1]
-
-    def open(
-        self, repository: str | None = None, node: Callable[[FakeCall], FakeOutcome] | None = None, **keys: object
-    ) -> HeldRun:
-        if node is not None:
-            self.bench.engine.programs = {**self.bench.engine.programs, "node": node}
-        made = policy(**{**P0, "setup": "off", **keys})
-        loaded = LoadedPolicy(made, "p0.yml", policy_digest(made))
-        asked = RunRequest(repository or str(self.bench.repository), None, loaded, frozenset(TOOLS), self.bench.out)
-        self.runs.append(HeldRun(self.bench.host, asked, self.bench.said.append, timer=self._timer))
-        return self.runs[-1]
-
-    def waits(self, _call: FakeCall) -> FakeOutcome:
-        """A program that runs until it is cancelled."""
-        self.begun.set()
-        return FakeOutcome(stdout=b"begun\n", until_cancelled=True)
+from tests.support.held import NODE, Holding, write
 
 
 @pytest.fixture
-def holder(tmp_path: Path) -> Iterator[Holder]:
-    made = Holder(tmp_path)
+def holder(tmp_path: Path) -> Iterator[Holding]:
+    made = Holding(tmp_path)
     yield made
-    for run in made.runs:
-        run.interrupt()
+    made.end_all()
 
 
-def write(run: HeldRun) -> dict[str, Any]:
-    return run.call("workspace.write_file", {"path": "src/n.txt", "content": "x"})
-
-
-NODE = {"argv": ["node", "src/app.mjs"]}
-
-
-def test_calls_are_answered_until_the_run_is_closed_and_then_nothing_is_left(holder: Holder) -> None:
+def test_calls_are_answered_until_the_run_is_closed_and_then_nothing_is_left(holder: Holding) -> None:
     run = holder.open()
     answers = [write(run), run.call("workspace.read_file", {"path": "src/n.txt"})]
     assert [(answer["seq"], answer["ok"], answer["tool"]) for answer in answers] == [
@@ -94,14 +35,14 @@ def test_calls_are_answered_until_the_run_is_closed_and_then_nothing_is_left(hol
     holder.bench.proved_gone()
 
 
-def test_closing_twice_gives_the_same_ending_and_a_call_after_it_is_told(holder: Holder) -> None:
+def test_closing_twice_gives_the_same_ending_and_a_call_after_it_is_told(holder: Holding) -> None:
     run = holder.open()
     assert run.close() is run.close() is run.interrupt() is run.expire()
     late = write(run)
     assert (late["seq"], code_of(late)) == (1, "run_ended")
 
 
-def test_a_call_that_a_door_cannot_read_counts_like_any_other(holder: Holder) -> None:
+def test_a_call_that_a_door_cannot_read_counts_like_any_other(holder: Holding) -> None:
     run = holder.open()
     answer = run.refuse("no.such", ToolError(ErrorCode.INVALID_ARGUMENTS, "not JSON"))
     run.close()
@@ -109,13 +50,13 @@ def test_a_call_that_a_door_cannot_read_counts_like_any_other(holder: Holder) ->
     assert holder.bench.report()["calls"] == {"calls": 1, "ok": 0, "refused": 1}
 
 
-def test_a_run_that_cannot_be_opened_leaves_nothing(holder: Holder) -> None:
+def test_a_run_that_cannot_be_opened_leaves_nothing(holder: Holding) -> None:
     with pytest.raises(RepositoryUnavailable):
         holder.open(str(holder.bench.repository / "nothing"))
     assert holder.bench.engine.objects() == [] and holder.timers == []
 
 
-def test_the_deadline_ends_a_run_that_nobody_calls(holder: Holder) -> None:
+def test_the_deadline_ends_a_run_that_nobody_calls(holder: Holding) -> None:
     run = holder.open(limits={"runSeconds": 77})
     (timer,) = holder.timers
     assert timer.running and timer.seconds == 77
@@ -126,7 +67,7 @@ def test_the_deadline_ends_a_run_that_nobody_calls(holder: Holder) -> None:
     holder.bench.proved_gone()
 
 
-def test_the_deadline_cuts_a_command_that_runs(holder: Holder) -> None:
+def test_the_deadline_cuts_a_command_that_runs(holder: Holding) -> None:
     run = holder.open(node=holder.waits)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(run.call, "workspace.run_command", NODE)
@@ -137,12 +78,12 @@ def test_the_deadline_cuts_a_command_that_runs(holder: Holder) -> None:
     holder.bench.proved_gone()
 
 
-def test_closing_takes_the_deadline_back(holder: Holder) -> None:
+def test_closing_takes_the_deadline_back(holder: Holding) -> None:
     holder.open().close()
     assert not holder.timers[0].running
 
 
-def test_a_cancelled_command_ends_and_the_run_goes_on(holder: Holder) -> None:
+def test_a_cancelled_command_ends_and_the_run_goes_on(holder: Holding) -> None:
     run = holder.open(node=holder.waits)
     with ThreadPoolExecutor(1) as pool:
         answer = pool.submit(run.call, "workspace.run_command", NODE)
@@ -154,7 +95,7 @@ def test_a_cancelled_command_ends_and_the_run_goes_on(holder: Holder) -> None:
     assert run.close().status == "completed"
 
 
-def test_only_the_call_that_was_meant_is_cancelled(holder: Holder) -> None:
+def test_only_the_call_that_was_meant_is_cancelled(holder: Holding) -> None:
     run = holder.open(node=holder.waits)
     assert not run.cancel() and not run.cancel(seq=1)
     with ThreadPoolExecutor(1) as pool:
@@ -167,7 +108,7 @@ def test_only_the_call_that_was_meant_is_cancelled(holder: Holder) -> None:
     run.close()
 
 
-def test_a_run_that_is_given_up_is_interrupted_at_once_and_keeps_its_record(holder: Holder) -> None:
+def test_a_run_that_is_given_up_is_interrupted_at_once_and_keeps_its_record(holder: Holding) -> None:
     run = holder.open(node=holder.waits)
     write(run)
     with ThreadPoolExecutor(1) as pool:
@@ -180,7 +121,7 @@ def test_a_run_that_is_given_up_is_interrupted_at_once_and_keeps_its_record(hold
     holder.bench.proved_gone()
 
 
-def test_output_is_seen_as_it_comes_and_only_by_the_call_that_asked(holder: Holder) -> None:
+def test_output_is_seen_as_it_comes_and_only_by_the_call_that_asked(holder: Holding) -> None:
     run = holder.open(node=lambda _call: FakeOutcome(stdout=b"out\n", stderr=b"err\n"))
     seen: list[tuple[str, bytes]] = []
     answer = run.call("workspace.run_command", NODE, on_output=lambda name, data: seen.append((name, data)))
@@ -191,7 +132,7 @@ def test_output_is_seen_as_it_comes_and_only_by_the_call_that_asked(holder: Hold
     run.close()
 
 
-def test_calls_from_many_threads_are_taken_one_at_a_time(holder: Holder) -> None:
+def test_calls_from_many_threads_are_taken_one_at_a_time(holder: Holding) -> None:
     run = holder.open()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _n: write(run), range(24)))
@@ -201,10 +142,27 @@ def test_calls_from_many_threads_are_taken_one_at_a_time(holder: Holder) -> None
     assert holder.bench.report()["calls"]["calls"] == 24
 
 
-def test_a_lost_workspace_is_told_from_a_limit(holder: Holder) -> None:
+def test_a_lost_workspace_is_told_from_a_limit(holder: Holding) -> None:
     run = holder.open()
     for box in holder.bench.engine.sandboxes.values():
         box.lose()
     assert code_of(write(run)) == "run_ended"
     assert run.interrupt().status == "lost"
     assert code_of(write(run)) == "run_ended"
+
+
+def test_whoever_waits_for_the_end_is_told_once(holder: Holding) -> None:
+    told: list[str] = []
+    run = holder.open(options={"on_end": lambda ending: told.append(ending.status), "run_id": "abc123"})
+    assert run.run_id == "abc123" and holder.bench.state.alive("abc123")
+    run.expire()
+    run.close()
+    assert told == ["failed"]
+
+
+def test_what_is_known_of_an_open_run_needs_no_call(holder: Holding) -> None:
+    run = holder.open()
+    assert "src/app.mjs" in run.paths() and run.facts["repository"]["branch"] == "main"
+    assert run.counts == {"calls": 0, "ok": 0, "refused": 0} and not run.busy
+    write(run)
+    assert run.counts == {"calls": 1, "ok": 1, "refused": 0}
