@@ -26,6 +26,7 @@ class CliRun:
     answers: list[dict[str, Any]]
     stderr: str
     out: Path
+    stdout: str = ""
 
     @property
     def report(self) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def run_cli(
         env={**os.environ, **(environment or {})},
     )
     answers = [json.loads(line) for line in finished.stdout.splitlines() if line.startswith("{")]
-    return CliRun(finished.returncode, answers, finished.stderr, Path())
+    return CliRun(finished.returncode, answers, finished.stderr, Path(), finished.stdout)
 
 
 def run_runner(
