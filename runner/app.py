@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from runner.controller.cache_store import bound_of
+from runner.controller.cache_store import DEFAULT_CACHE_MIB
 from runner.controller.host import GateMode, Host
+from runner.controller.places import DEFAULT_QUEUE_SECONDS, runs_that_fit
 from runner.controller.records import StateFolder
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import UsageError
 from runner.settings import Settings
 
-__all__ = ["compose"]
+__all__ = ["compose", "whole_number"]
 
 
 @contextmanager
@@ -22,7 +25,8 @@ def compose(settings: Settings) -> Iterator[Host]:
 
     Raises:
         EngineUnavailable: when the engine's address cannot be used.
-        UsageError: when the state folder cannot be used, or the settings name no place for the gate.
+        UsageError: when the state folder cannot be used, the settings name no place for the gate, or a
+            setting that counts something is no whole number.
     """
     state = StateFolder(settings.state_dir)
     engine = DockerEngine(settings.docker, settings.accept_engine)
@@ -40,8 +44,10 @@ def compose(settings: Settings) -> Iterator[Host]:
             monotonic=time.monotonic,
             unix=time.time,
             npm_registry_address=settings.npm_registry_address,
-            cache_mib=bound_of(settings.cache_mib),
+            cache_mib=whole_number("RUNNER_CACHE_MIB", settings.cache_mib, DEFAULT_CACHE_MIB),
             audit_key=settings.audit_key,
+            max_runs=whole_number("RUNNER_MAX_RUNS", settings.max_runs, _runs_that_fit_here()),
+            queue_seconds=whole_number("RUNNER_QUEUE_SECONDS", settings.queue_seconds, DEFAULT_QUEUE_SECONDS),
         )
     finally:
         engine.close()
@@ -53,3 +59,21 @@ def _gate_mode(said: str) -> GateMode:
     except ValueError:
         hint = "Say `container`, which is the default, or `host`."
         raise UsageError(f"RUNNER_GATE is {said!r}", hint=hint) from None
+
+
+def whole_number(variable: str, text: str | None, otherwise: int) -> int:
+    """What the operator wrote, `otherwise` where there is nothing.
+
+    Raises:
+        UsageError: it is not a whole number of at most nine digits.
+    """
+    if text is None:
+        return otherwise
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise UsageError(f"{variable} is not a whole number", hint=f"Write for example {otherwise}, or leave it out.")
+    return int(text)
+
+
+def _runs_that_fit_here() -> int:
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return runs_that_fit(len(os.sched_getaffinity(0)), memory_mib)

@@ -32,6 +32,8 @@ class Settings:
     npm_registry: str | None = None  # overrides what the image's npm says its registry is
     npm_registry_address: str | None = None  # where that registry is, when no look-up of its name may decide it
     cache_mib: str | None = None  # bound of the kept package caches, as it was written
+    max_runs: str | None = None  # how many runs go on at once, as it was written
+    queue_seconds: str | None = None  # how long one waits for a place, as it was written
     accept_engine: frozenset[str] = frozenset()  # flaws of the engine that runs are started in spite of
     audit_key: Path | None = None  # what seals runs, instead of the state folder's own key
     otlp_endpoint: str | None = None  # a collector of traces that `runner serve` tells what it does
@@ -55,6 +57,8 @@ class Settings:
             npm_registry=env.get("RUNNER_NPM_REGISTRY") or None,
             npm_registry_address=env.get("RUNNER_NPM_REGISTRY_ADDRESS") or None,
             cache_mib=env.get("RUNNER_CACHE_MIB") or None,
+            max_runs=env.get("RUNNER_MAX_RUNS") or None,
+            queue_seconds=env.get("RUNNER_QUEUE_SECONDS") or None,
             accept_engine=frozenset(env.get("RUNNER_ACCEPT_ENGINE", "").replace(",", " ").split()),
             audit_key=Path(env["RUNNER_AUDIT_KEY"]) if env.get("RUNNER_AUDIT_KEY") else None,
             otlp_endpoint=_otlp_endpoint(env),

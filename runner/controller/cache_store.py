@@ -15,15 +15,12 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.model.errors import UsageError
-
-__all__ = ["CACHE_DRAFT", "DEFAULT_CACHE_MIB", "CacheStore", "Draft", "Kept", "bound_of"]
+__all__ = ["CACHE_DRAFT", "DEFAULT_CACHE_MIB", "CacheStore", "Draft", "Kept"]
 
 CACHE_DRAFT = "cache.part"
 """The file in a run's folder while the run writes it."""
@@ -33,19 +30,6 @@ DEFAULT_CACHE_MIB = 4096
 
 _PIECE_BYTES = 1024 * 1024
 _SUFFIX = ".tar"
-
-
-def bound_of(text: str | None) -> int:
-    """The bound in MiB that the operator's setting says; 0 keeps none.
-
-    Raises:
-        UsageError: it is not a whole number.
-    """
-    if text is None:
-        return DEFAULT_CACHE_MIB
-    if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise UsageError("RUNNER_CACHE_MIB is not a whole number of MiB", hint="Write for example 4096, or 0 for none.")
-    return int(text)
 
 
 class Draft:

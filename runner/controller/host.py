@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from runner.audit.keys import SigningKey, named_key, own_key
+from runner.controller.places import DEFAULT_QUEUE_SECONDS, Places
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine
 
@@ -26,7 +27,7 @@ class Host:
     """The engine, the state folder, the clocks, and the operator's settings that runs need.
 
     `monotonic` measures durations and deadlines, in seconds; `unix` stamps records. `secrets` is only looked into for a
-    credential that a policy names. `audit_key` None means the state folder's own.
+    credential that a policy names. `audit_key` None means the state folder's own. Of `max_runs` 0 means no bound.
     """
 
     engine: Engine
@@ -43,6 +44,13 @@ class Host:
     npm_registry_address: str | None = None
     cache_mib: int = 0
     audit_key: Path | None = None
+    max_runs: int = 0
+    queue_seconds: float = DEFAULT_QUEUE_SECONDS
+
+    @property
+    def places(self) -> Places:
+        """The queue before this host's places for runs."""
+        return Places(self.state.path / "places", self.max_runs, self.queue_seconds, self.monotonic)
 
     def signing_key(self) -> SigningKey:
         """What seals this controller's runs: the file that the operator names, else the state folder's own.

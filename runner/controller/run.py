@@ -1,5 +1,6 @@
 """The life of a run, in order, and the promise at its end: whatever happened, nothing is left.
 
+0. It has a place on this host (`places`).
 1. The intent is on disk (`run.json`, locked) before anything exists that would have to be cleaned up.
 2. What earlier crashes left is swept; engine and image are asked for.
 3. A fresh container begins to start. Meanwhile the gate fetches the repository; remote, default branch and base commit
@@ -15,9 +16,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from runner.audit.keys import SigningKey
 from runner.audit.log import AuditLog
 from runner.audit.scrub import Scrubber
 from runner.controller import report
@@ -28,6 +30,7 @@ from runner.controller.prepare import CLEAN_UP_SECONDS, Prepared, address_of, pr
 from runner.controller.spec import RunRequest
 from runner.controller.stopwatch import Stopwatch, utc
 from runner.controller.sweep import sweep
+from runner.gate.address import Address
 from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, ToolError
 from runner.policy.redaction import passwords_in, secrets_of
 
@@ -112,13 +115,30 @@ def open_run(host: Host, request: RunRequest, progress: Progress, run_id: str | 
     """A run that is ready for calls; torn down, verified and reported when the block ends, however it ends.
 
     `run_id` is for a caller that has told its name already; see `StateFolder.begin`.
+    It waits for a place on this host before anything of it exists; its time starts once it has one.
 
     Raises:
+        HostFull: no place came free in time.
         RunnerError: when the run cannot be brought to that point; then nothing of it is left.
     """
     # Before anything is written down: an address with a secret in it is refused, and must not be kept either.
     address = address_of(request) if request.needs_workspace else None
     key = host.signing_key()  # a run that could not be sealed is not started
+    place = nullcontext() if address is None else host.places.taken(address.url, progress)
+    with place, _kept(host, request, progress, address, key, run_id) as run:
+        yield run
+
+
+@contextmanager
+def _kept(
+    host: Host,
+    request: RunRequest,
+    progress: Progress,
+    address: Address | None,
+    key: SigningKey,
+    run_id: str | None,
+) -> Iterator[Run]:
+    """The run, from its folder on the disk to its receipt."""
     record = host.state.begin(run_id)
     try:
         seconds = request.policy.policy.limits.run_seconds

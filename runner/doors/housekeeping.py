@@ -13,6 +13,7 @@ from runner.app import compose
 from runner.controller.cache_store import CacheStore
 from runner.controller.host import Host
 from runner.controller.package_cache import store_of
+from runner.controller.places import Waiting
 from runner.controller.sweep import is_orphan, sweep
 from runner.doors import render
 from runner.engine.contract import SandboxInfo
@@ -34,7 +35,7 @@ Output = Annotated[Format, typer.Option("-o", "--output", help="How to print.")]
 
 
 def ps(output: Output = Format.TABLE) -> None:
-    """List what the engine holds of our runs: running ones, and what a crash left.
+    """List what the engine holds of our runs: running ones, and what a crash left. Then those that wait for a place.
 
     Example: runner ps -o json
     """
@@ -42,6 +43,7 @@ def ps(output: Output = Format.TABLE) -> None:
         now = time.time()
         known = dict(host.state.runs())
         rows = [_row(found, known.get(found.run_id, {}), is_orphan(found, host.state, now)) for found in _all(host)]
+        rows += [_waiting(place, repository) for place, repository in host.places.waiting()]
     print_rows(rows, ("run", "kind", "state", "repository", "deadline", "orphan"), output)
 
 
@@ -96,6 +98,13 @@ def _row(found: SandboxInfo, noted: dict[str, Any], orphan: bool) -> dict[str, A
         "deadline": deadline,
         "orphan": orphan,
     }
+
+
+def _waiting(place: Waiting, repository: str) -> dict[str, Any]:
+    """A run that has neither an id nor anything in the engine yet."""
+    nothing = dict.fromkeys(("run", "name", "deadline"), "")
+    state = f"waits, {place.place} of {place.length}"
+    return {**nothing, "kind": "queue", "state": state, "repository": repository, "orphan": False}
 
 
 def print_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], output: Format) -> None:

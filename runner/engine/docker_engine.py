@@ -7,7 +7,9 @@ asking the engine again until it says that the object is not there.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -35,6 +37,7 @@ __all__ = ["DockerEngine", "components_of", "engine_errors"]
 _API_TIMEOUT_SECONDS = 30  # one engine call; a start on a loaded host takes a few seconds
 _REMOVE_SECONDS = 30.0  # the bound of a verified removal
 _UNIX_SECONDS = re.compile(r"[0-9]{1,11}")  # up to the year 5138; a label is anybody's who may talk to the engine
+_STARTS_PER_CORE = 3  # with more of them at once each takes seconds, and no more of them end
 KEEPER_GRACE_SECONDS = 60
 """How much longer than the run the container may live: the controller ends the run first, in an orderly way."""
 
@@ -74,11 +77,15 @@ def _reason(error: Exception) -> str:
 class DockerEngine:
     """`Engine` on a Docker daemon. `environment` gives DOCKER_HOST and its kin; the process environment is not read.
 
-    `accepted` are names of flaws that the operator knows this engine to have, and lives with.
+    `accepted` are names of flaws that the operator knows this engine to have, and lives with. At most `starts`
+    sandboxes start at a time, as many as this host's processors bear where it is None; further ones wait.
     """
 
-    def __init__(self, environment: Mapping[str, str], accepted: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], accepted: frozenset[str] = frozenset(), starts: int | None = None
+    ) -> None:
         self._accepted = accepted
+        self._starting = threading.BoundedSemaphore(starts or _STARTS_PER_CORE * (os.cpu_count() or 1))
         with engine_errors("connecting"):
             self._client = docker.from_env(environment=dict(environment), timeout=_API_TIMEOUT_SECONDS)
         self._known: EngineInfo | None = None
@@ -130,6 +137,10 @@ class DockerEngine:
                 known to let containers out.
             SandboxLost: when the helper inside does not come up.
         """
+        with self._starting:
+            return self._start(spec)
+
+    def _start(self, spec: SandboxSpec) -> Sandbox:
         info = self._fit_for(spec.runtime)
         plan = container_plan(
             spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS, remapped="userns" in info.security

@@ -18,6 +18,7 @@ __all__ = [
     "EngineUnavailable",
     "ErrorCode",
     "ExitCode",
+    "HostFull",
     "PolicyInvalid",
     "PostureFailed",
     "RepositoryUnavailable",
@@ -161,6 +162,13 @@ class EngineUnavailable(RunnerError):
 
     exit_code = ExitCode.ENGINE
     code = "engine_unavailable"
+
+
+class HostFull(RunnerError):
+    """As many runs go on as this host may have, and none ended in time. Nothing was started."""
+
+    exit_code = ExitCode.ENGINE
+    code = "host_full"
 
 
 class RepositoryUnavailable(RunnerError):

@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from runner.controller.places import Places
+from runner.controller.records import StateFolder
 from runner.doors import cli
 from runner.doors.tool_pages import ToolFormat, markdown_page, tool_schemas
 from runner.model.errors import ExitCode
@@ -242,6 +245,16 @@ def test_ps_lists_what_is_there_and_says_what_is_an_orphan(runner: Any) -> None:
     assert [json.loads(line) for line in runner("ps", "-o", "jsonl").out.splitlines()] == rows
     table = runner("ps").out
     assert "\x1b" not in table and "\\x1b[2J" in table
+
+
+@pytest.mark.usefixtures("engine")
+def test_ps_shows_who_waits_for_a_place(runner: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RUNNER_MAX_RUNS", "1")
+    said: list[str] = []
+    places = Places(StateFolder(tmp_path / "runner-state").path / "places", 0, 0, time.monotonic)
+    with places.taken("file:///a", said.append), places.taken("file:///b", said.append):
+        last = json.loads(runner("ps", "-o", "json").out)[-1]
+    assert (last["kind"], last["state"], last["repository"]) == ("queue", "waits, 1 of 1", "file:///b")
 
 
 def test_gc_removes_orphans_alone_and_a_dry_run_removes_nothing(runner: Any, engine: Daemon) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.controller.cache_store import DEFAULT_CACHE_MIB, CacheStore, Draft, bound_of
+from runner.controller.cache_store import CacheStore, Draft
 from runner.controller.records import StateFolder
 from runner.controller.sweep import sweep
 from runner.engine.fake import FakeEngine
-from runner.model.errors import UsageError
 
 KEY, OTHER = "a" * 64, "b" * 64
 
@@ -127,13 +126,3 @@ def test_a_half_made_archive_of_a_dead_run_is_swept_and_a_living_ones_stays(tmp_
     sweep(FakeEngine(), state, 0.0)
     assert [(record.folder / "cache.part").exists() for record in (dead, alive)] == [False, True]
     alive.release()
-
-
-@pytest.mark.parametrize("text", ["-1", "1.5", "4G", "x", "٣", "9999999999", " 1"])
-def test_a_bound_that_is_no_number_is_told(text: str) -> None:
-    with pytest.raises(UsageError):
-        bound_of(text)
-
-
-def test_a_bound_is_a_number_of_mebibytes() -> None:
-    assert (bound_of(None), bound_of("0"), bound_of("100")) == (DEFAULT_CACHE_MIB, 0, 100)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -135,6 +137,40 @@ def test_a_runtime_that_the_engine_lacks_is_refused_before_anything_is_made(
         engine.start(replace(SPEC, runtime="runsc"))
     assert refused.value.code == "runtime_missing" and "runc" in refused.value.hint
     assert not any(request.startswith("POST") for request in there.asked)
+
+
+def test_no_more_sandboxes_start_at_a_time_than_the_host_bears(there: Daemon) -> None:
+    inside, most, lock, reply = [0], [0], threading.Lock(), there.reply
+
+    def counted(request: str) -> tuple[int, Any]:
+        if request != "POST /containers/create":
+            return reply(request)
+        with lock:
+            inside[0] += 1
+            most[0] = max(most[0], inside[0])
+        for _ in range(100):
+            os.sched_yield()
+        with lock:
+            inside[0] -= 1
+        return FAILED
+
+    there.reply = counted  # type: ignore[method-assign]
+    engine = DockerEngine(there.environment, starts=2)
+    engine.info()
+    together = threading.Barrier(8)
+
+    def start() -> None:
+        together.wait()
+        with pytest.raises(EngineUnavailable):
+            engine.start(SPEC)
+
+    threads = [threading.Thread(target=start) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engine.close()
+    assert (most, inside) == ([2], [0])
 
 
 def test_the_runtimes_are_asked_for_once_and_again_only_for_one_that_was_not_there(
