@@ -68,7 +68,7 @@ bench: setup engine image ## measure what the parts cost
 N ?= 500
 
 .PHONY: soak
-soak: setup engine image ## N runs, a third of them hostile, and what they leave
+soak: setup engine image ## N runs, 4 at once, a third of them hostile, and what they leave; figures in build/soak.json
 	@$(BIN)/python -m soak --runs $(N)
 
 .PHONY: mutants
