@@ -83,6 +83,7 @@ class StateFolder:
             path.mkdir(parents=True, exist_ok=True, mode=0o700)
             (path / "runs").mkdir(exist_ok=True, mode=0o700)
             (path / "mirrors").mkdir(exist_ok=True, mode=0o700)
+            (path / "unswept").mkdir(exist_ok=True, mode=0o700)
             self.controller_id = self._identity()
         except OSError as error:
             raise UsageError(
@@ -117,7 +118,21 @@ class StateFolder:
         folder.mkdir(mode=0o700)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # After the lock, or a sweep would take the run for a dead one; before anything that has to be swept.
+        (self.path / "unswept" / run_id).touch(mode=0o600)
         return RunRecord(folder, run_id, lock)
+
+    def unswept(self) -> list[Path]:
+        """The folders of runs that have ended, however they did, and that no sweep has looked into.
+
+        So a sweep costs what has happened since the last one, and not what was ever kept.
+        """
+        begun = [path.name for path in (self.path / "unswept").iterdir()]
+        return [self.path / "runs" / run_id for run_id in begun if not self.alive(run_id)]
+
+    def swept(self, folder: Path) -> None:
+        """Nothing but the record is left in that folder of a run."""
+        (self.path / "unswept" / folder.name).unlink(missing_ok=True)
 
     def alive(self, run_id: str) -> bool:
         """Whether a controller holds the run now."""

@@ -57,9 +57,7 @@ def sweep(engine: Engine, state: StateFolder, now_unix: float) -> Swept:
 
 def _drop_drafts(state: StateFolder) -> None:
     """Scratch repositories of pushes, and half-packed caches, of runs whose controller was killed."""
-    for folder in (state.path / "runs").glob("*/quarantine"):
-        if not state.alive(folder.parent.name):
-            remove_tree(folder)
-    for draft in (state.path / "runs").glob(f"*/{CACHE_DRAFT}"):
-        if not state.alive(draft.parent.name):
-            draft.unlink(missing_ok=True)
+    for folder in state.unswept():
+        remove_tree(folder / "quarantine")
+        (folder / CACHE_DRAFT).unlink(missing_ok=True)
+        state.swept(folder)

@@ -10,6 +10,7 @@ from runner.controller.records import RunRecord, StateFolder
 from runner.controller.sweep import FOREIGN_GRACE_SECONDS, is_orphan, sweep
 from runner.engine.contract import SandboxInfo, SandboxLimits, SandboxSpec
 from runner.engine.fake import FakeEngine
+from runner.gate.folders import remove_tree
 from runner.model.errors import EngineUnavailable
 
 LIMITS = SandboxLimits(60, 64, 1.0, 16, 64, 1, 100, 1)
@@ -93,3 +94,32 @@ def test_drafts_of_a_killed_push_go_and_those_of_a_living_run_stay(tmp_path: Pat
     assert (living.folder / "quarantine" / "objects").is_dir()
     assert not (dead.folder / "quarantine").exists() and (dead.folder / "run.json").exists()
     living.release()
+
+
+def test_a_sweep_looks_into_each_run_that_ended_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = StateFolder(tmp_path)
+    living, ended = state.begin(), state.begin()
+    ended.release()
+    assert state.unswept() == [ended.folder]
+    sweep(FakeEngine(), state, NOW)
+    asked: list[str] = []
+
+    def noted(run_id: str) -> bool:
+        asked.append(run_id)
+        return True
+
+    monkeypatch.setattr(state, "alive", noted)
+    sweep(FakeEngine(), state, NOW)
+    assert asked == [living.run_id]
+    monkeypatch.undo()
+    living.release()
+    assert StateFolder(tmp_path).unswept() == [living.folder]
+
+
+def test_a_run_whose_record_was_deleted_is_no_trouble_for_a_sweep(tmp_path: Path) -> None:
+    state = StateFolder(tmp_path)
+    record = state.begin()
+    record.release()
+    remove_tree(record.folder)
+    sweep(FakeEngine(), state, NOW)
+    assert state.unswept() == []
