@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks import calls, decisions, gate, ledger, life, mixed
+from benchmarks import calls, decisions, gate, ledger, life, mixed, scale
 from benchmarks.samples import Samples
 from benchmarks.stage import Stage
 
@@ -46,5 +46,6 @@ MEASURES: Mapping[str, Measure] = {
     "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 20, 5),
     "push_small": Measure(frozenset({"runner", "plain"}), gate.push_small, 20, 5),
     "push_pack": Measure(frozenset({"runner", "plain"}), gate.push_pack, 3, 2),
+    "scale": Measure(frozenset({"run", "container", "two containers"}), scale.scale, 10, 2),
     "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 10, 3),
 }

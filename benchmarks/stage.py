@@ -101,7 +101,7 @@ def open_stage() -> Iterator[Stage]:
         home = Path(scratch)
         environment = _git_environment(home)
         policy = _policy()
-        with compose(replace(settings, state_dir=home / "state")) as host:
+        with compose(replace(settings, state_dir=home / "state", max_runs="0")) as host:
             image = host.engine.image(settings.image)
             bare = BareDocker(settings.docker, image.id, _limits(policy))
             try:
