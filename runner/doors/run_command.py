@@ -49,7 +49,7 @@ def run(
     """Fetch a repository, open it in a fresh container, carry out calls in order, report, tear down.
 
     Answers are JSON Lines on standard output. Exit codes: 0 completed (tool errors are data), 2 usage or policy,
-    3 engine or image, 4 repository or set-up, 5 ended by a limit, 6 posture proof failed, 130 interrupted.
+    3 engine, image or no place, 4 repository or set-up, 5 ended by a limit, 6 posture proof failed, 130 interrupted.
 
     Example: runner run --repo . --policy node-app --calls calls.jsonl --out out
     """
