@@ -37,11 +37,10 @@ from runner.controller.run import open_run
 from runner.controller.spec import RunRequest
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import RunnerError
-from runner.policy.load import LoadedPolicy, parse_policy
 from runner.settings import Settings
 from runner.tools.registry import TOOLS
 from soak.crew import work_off
-from soak.runs import HOSTILE, NORMAL, POLICY, Kind, kind_of
+from soak.runs import HOSTILE, NORMAL, Kind, kind_of, policy_of
 from soak.tally import Ended, Tally
 from soak.watch import engine_look, leftovers, look, unverified
 
@@ -86,11 +85,9 @@ def _soak(runs: int, tally: Tally, stop: threading.Event) -> None:
     with tempfile.TemporaryDirectory(prefix="runner-soak-") as scratch:
         settings = replace(Settings.from_environment(), state_dir=Path(scratch) / "state", max_runs=str(tally.places))
         remote = make_remote(Path(scratch) / "remote.git", copy_sample)
-        policy: LoadedPolicy = parse_policy(POLICY.encode(), source="soak")
-        request = RunRequest(remote.address, None, policy, frozenset(TOOLS), None)
         try:
             with compose(settings) as host:
-                _in_parts(runs, settings, tally, stop, _reporting(host, request, tally))
+                _in_parts(runs, settings, tally, stop, _reporting(host, remote.address, tally))
         finally:
             # Only now, with the controller closed: whatever it held for later runs has to be gone too.
             _look_back(settings, tally)
@@ -118,12 +115,12 @@ def _note_moment(moment: str, settings: Settings, tally: Tally) -> None:
     _say(f"{moment}: the controller has {tally.looks[moment]}")
 
 
-def _reporting(host: Host, request: RunRequest, tally: Tally) -> Callable[[int], None]:
+def _reporting(host: Host, repository: str, tally: Tally) -> Callable[[int], None]:
     """Carries out the run of a number and counts what came of it."""
     began = time.monotonic()
 
     def act(number: int) -> None:
-        run = _carry_out(host, request, kind_of(number), number, tally)
+        run = _carry_out(host, repository, kind_of(number), number, tally)
         count = tally.ended(run)
         if run.fault or count % _SAID_EVERY == 0:
             _say(f"[{time.monotonic() - began:5.0f} s] {count} runs" + (f"; {run.told}" if run.fault else ""))
@@ -131,8 +128,9 @@ def _reporting(host: Host, request: RunRequest, tally: Tally) -> Callable[[int],
     return act
 
 
-def _carry_out(host: Host, request: RunRequest, kind: Kind, number: int, tally: Tally) -> Ended:
+def _carry_out(host: Host, repository: str, kind: Kind, number: int, tally: Tally) -> Ended:
     answers, milliseconds = [], dict[str, float]()
+    request = RunRequest(repository, None, policy_of(kind), frozenset(TOOLS), None)
     try:
         with open_run(host, request, lambda _line: None) as run, _counted(tally):
             milliseconds = run.prepared.watch.milliseconds

@@ -6,19 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["HOSTILE", "NORMAL", "POLICY", "Kind", "kind_of"]
+from runner.policy.load import LoadedPolicy, parse_policy
+
+__all__ = ["HOSTILE", "NORMAL", "Kind", "kind_of", "policy_of"]
 
 Answer = Mapping[str, Any]
 Call = tuple[str, dict[str, Any]]
 
-POLICY = """
+_POLICY = """
 version: 1
 writeAllow: ["src/**", "notes/**"]
 rewriteAllow: ["src/**"]
 setup: "off"
 bindings: [{git: {host: file}}]
 commit: {name: "Soak", email: "soak@localhost"}
-limits: {runSeconds: 120, commandSeconds: 4, memoryMiB: 192, workspaceMiB: 48, pids: 64, fileMiB: 16, outputKiB: 64}
+limits: {runSeconds: 300, commandSeconds: SECONDS, memoryMiB: 192, workspaceMiB: 48, pids: 64, fileMiB: 16,
+  outputKiB: 64}
 """
 """Tight, so that the hostile runs meet their limits soon."""
 
@@ -31,6 +34,7 @@ class Kind:
     calls: Callable[[int], Sequence[Call]]
     held: Callable[[Sequence[Answer]], bool]
     status: str = "completed"
+    command_seconds: int = 60  # so long that a busy host is no reason to meet this limit before the one that is meant
 
 
 def kind_of(number: int) -> Kind:
@@ -38,6 +42,11 @@ def kind_of(number: int) -> Kind:
     if number % 3 == 2:
         return HOSTILE[number // 3 % len(HOSTILE)]
     return NORMAL[(number - number // 3) % len(NORMAL)]
+
+
+def policy_of(kind: Kind) -> LoadedPolicy:
+    """The policy of runs of this kind."""
+    return parse_policy(_POLICY.replace("SECONDS", str(kind.command_seconds)).encode(), source="soak")
 
 
 def _node(script: str) -> Call:
@@ -103,7 +112,7 @@ NORMAL: Sequence[Kind] = (
 )
 
 HOSTILE: Sequence[Kind] = (
-    Kind("never ends", lambda _: [_node("for(;;);"), _WELL], _hit("commandSeconds")),
+    Kind("never ends", lambda _: [_node("for(;;);"), _WELL], _hit("commandSeconds"), command_seconds=3),
     Kind("eats memory", lambda _: [_node("const a=[];for(;;)a.push(Buffer.alloc(1<<24,1))"), _WELL], _hit("memoryMiB")),
     Kind(
         "forks",

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from runner.policy.load import parse_policy
 from runner.tools.base import parse_arguments
 from runner.tools.registry import TOOLS
 from soak.__main__ import main, moments
 from soak.crew import work_off
-from soak.runs import HOSTILE, NORMAL, POLICY, Kind, kind_of
+from soak.runs import HOSTILE, NORMAL, Kind, kind_of, policy_of
 from soak.tally import Ended, Tally
 from soak.watch import TOLERANCE, Look, grown, look
 from tests.support.docker_daemon import daemon
@@ -42,8 +41,9 @@ def test_no_kind_holds_when_all_is_answered_in_the_wrong_way(kind: Kind) -> None
     assert kind in NORMAL or not kind.held([fine] * count)
 
 
-def test_the_policy_of_the_runs_loads() -> None:
-    assert parse_policy(POLICY.encode(), source="soak").policy.limits.command_seconds == 4
+@pytest.mark.parametrize("kind", [*NORMAL, *HOSTILE], ids=lambda kind: kind.name)
+def test_only_runs_that_never_end_by_themselves_have_a_short_time(kind: Kind) -> None:
+    assert (policy_of(kind).policy.limits.command_seconds < 60) == (kind.name == "never ends")
 
 
 SETTLED = Look(50.0, 60.0, 20, 5)
@@ -52,7 +52,7 @@ SETTLED = Look(50.0, 60.0, 20, 5)
 def test_growth_within_its_tolerance_is_none_and_beyond_it_is_named() -> None:
     within = Look(*(getattr(SETTLED, f.name) + TOLERANCE.get(f.name, 500) for f in fields(Look)))
     assert grown(SETTLED, within) == []
-    beyond = Look(within.private_mib + 1, within.resident_mib, within.descriptors + 1, within.threads + 1)
+    beyond = Look(within.own_mib + 1, within.resident_mib, within.descriptors + 1, within.threads + 1)
     assert [name.split()[0] for name in grown(SETTLED, beyond)] == list(TOLERANCE)
 
 
@@ -60,7 +60,7 @@ def test_what_the_controller_holds_is_seen() -> None:
     before = look()
     with Path("/dev/null").open("rb"), Path("/dev/null").open("rb"):
         assert look().descriptors == before.descriptors + 2
-    assert 0 < before.private_mib < before.resident_mib and before.threads >= 1
+    assert 0 < before.own_mib < before.resident_mib and before.threads >= 1
 
 
 @pytest.mark.parametrize(
