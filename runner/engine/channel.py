@@ -4,7 +4,8 @@ One request at a time, one write and usually one read for each, no thread. The h
 bounded by what was asked for, and an answer that is late, too long or malformed ends the channel. Once it has ended,
 every later call fails at once with the same error, because what a lost helper last did is unknown.
 
-The bounds on time are backstops. The helper keeps the deadlines of searches and programs itself.
+The bounds on time are backstops. The helper keeps the deadlines of searches and programs itself. A silence within them
+is looked into, so that a workspace that cannot answer any more is told from a program that takes its time.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ __all__ = ["HelperChannel"]
 
 PROTOCOL = 2
 FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
+SILENCE_SECONDS = 4.0  # until a silence is looked into: twice is less than the 10 s in which a dead workspace is told
 GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
 SCAN_SECONDS = 30.0
 SCAN_MAX_BYTES = 386 * 1024 * 1024  # the helper's 192 MiB for entries, as much for what is gone, and two frames
@@ -71,8 +73,18 @@ class _Kind(StrEnum):
 class HelperChannel:
     """The operations of a `Sandbox` that the helper carries out. The helper has answered once it is constructed."""
 
-    def __init__(self, stream: ByteStream, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        stream: ByteStream,
+        *,
+        named: str = "the workspace",
+        why_silent: Callable[[], str | None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`named` is what errors call it. `why_silent` says why no answer can come, None while it still may."""
         self._stream = stream
+        self._named = named
+        self._why_silent = why_silent
         self._clock = clock
         self._lock = threading.Lock()
         self._write_lock = threading.Lock()
@@ -242,7 +254,7 @@ class HelperChannel:
     def close(self) -> None:
         """The stream is closed, and with it everything that ran inside ends. Never raises; idempotent."""
         if self._lost is None:
-            self._lost = SandboxLost("the workspace is closed")
+            self._lost = SandboxLost(f"{self._named} is closed")
         self._stream.close()
 
     def _spawn_step(self, begun: _Begun, run: Run) -> bool:
@@ -298,7 +310,7 @@ class HelperChannel:
         """One operation has the channel; what ends the channel is remembered."""
         with self._lock:
             if self._midway and self._lost is None:
-                self._lost = SandboxLost("a call to the workspace was interrupted, what it did is unknown")
+                self._lost = SandboxLost(f"a call to {self._named} was interrupted, what it did is unknown")
             if self._lost is not None:
                 raise SandboxLost(self._lost.message, hint=self._lost.hint)
             self._midway = True
@@ -308,9 +320,9 @@ class HelperChannel:
                 self._midway = False
                 raise
             except SandboxLost as error:
-                self._lost = error
+                self._lost = SandboxLost(f"{self._named} is lost: {error.message}", hint=error.hint)
                 self._stream.close()
-                raise
+                raise self._lost from error
             self._midway = False
 
     def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float) -> _Begun:
@@ -327,22 +339,30 @@ class HelperChannel:
     def _receive(self, begun: _Begun) -> Frame:
         """The next frame of the answer, in time."""
         while (frame := self._decoder.next()) is None:
-            left = begun.deadline - self._clock()
-            try:
-                data = self._stream.read(left) if left > 0 else None
-            except TimeoutError:
-                data = None
-            if data is None:
-                broken("it did not answer in time")
+            data = self._read(begun)
             if not data:
                 raise SandboxLost(
-                    "the workspace has ended",
+                    "it has ended",
                     hint="It reached its deadline, ran out of memory, killed its helper, or the engine broke off.",
                 )
             self._decoder.feed(data)
         if frame.head.integer("id") != begun.id:
             broken("an answer to another request")
         return frame
+
+    def _read(self, begun: _Begun) -> bytes:
+        """What comes next, in time; a silence on the way is looked into."""
+        left = begun.deadline - self._clock()
+        while left > 0:
+            wait = min(left, SILENCE_SECONDS)
+            try:
+                return self._stream.read(wait)
+            except TimeoutError:
+                left = min(left - wait, begun.deadline - self._clock())
+            why = self._why_silent()
+            if why is not None:
+                raise SandboxLost(why, hint="Start a new run.")
+        broken("it did not answer in time")
 
     def _answer(self, begun: _Begun, path: str) -> Iterator[tuple[Frame, bool]]:
         """The frames of an answer, and with each whether it is the last."""

@@ -26,6 +26,7 @@ from runner.engine.docker_spec import (
     LABEL_DEADLINE,
     LABEL_RUN,
     ContainerPlan,
+    called_in_errors,
     container_plan,
     root_of,
 )
@@ -150,7 +151,8 @@ class DockerEngine:
         try:
             with engine_errors("starting the workspace container"):
                 api.start(container_id)
-            return DockerSandbox(api, container_id, spec.user, root_of(spec), self._remove_container, info.security)
+            root, called = root_of(spec), called_in_errors(spec)
+            return DockerSandbox(api, container_id, spec.user, root, self._remove_container, info.security, called)
         except BaseException:
             self._remove_container(container_id)
             raise

@@ -13,6 +13,7 @@ from docker.errors import DockerException
 from runner.engine import seccomp
 from runner.engine.channel import HelperChannel
 from runner.engine.contract import HostPosture
+from runner.engine.docker_silence import why_silent
 from runner.engine.docker_stream import DockerStream
 from runner.model.errors import EngineUnavailable, SandboxLost
 
@@ -35,6 +36,7 @@ class DockerSandbox(HelperChannel):
         root: str,
         remove: Callable[[str], None],
         security: tuple[str, ...] = (),
+        named: str = "the workspace",
     ) -> None:
         self._api = api
         self._security = security
@@ -42,13 +44,17 @@ class DockerSandbox(HelperChannel):
         self._user = user
         self._root = root
         self._remove = remove
-        self._stream_of_helper = self._start_helper()
-        super().__init__(self._stream_of_helper)
+        self._called = named
+        self._start_helper()
 
-    def _start_helper(self) -> DockerStream:
+    def _start_helper(self) -> None:
         # Kills by user id are not for root, as whom the gate's containers run where the controller does.
         contained = () if self._user.startswith("0:") else ("--contained",)
-        return self.open_stream((*_HELPER, *contained, self._root), user=self._user)
+        exec_id, stream = self._start_exec((*_HELPER, *contained, self._root), user=self._user)
+        self._stream_of_helper = stream
+        super().__init__(
+            stream, named=self._called, why_silent=lambda: why_silent(self._api, self._container_id, exec_id)
+        )
 
     def reconnect(self) -> None:
         """A fresh helper in the same workspace, once the old one has killed what ran and has ended.
@@ -58,10 +64,9 @@ class DockerSandbox(HelperChannel):
         """
         # A helper that sees its stdin end kills all of its uid: the new one must not be there yet.
         if not self._stream_of_helper.end(_HELPER_END_SECONDS):
-            raise SandboxLost("the workspace's helper does not end", hint="Start a new run.")
+            raise SandboxLost(f"the helper of {self._called} does not end", hint="Start a new run.")
         self.close()
-        self._stream_of_helper = self._start_helper()
-        super().__init__(self._stream_of_helper)
+        self._start_helper()
 
     @property
     def id(self) -> str:
@@ -74,14 +79,18 @@ class DockerSandbox(HelperChannel):
         Raises:
             EngineUnavailable: when the engine refuses.
         """
+        return self._start_exec(argv, user=user)[1]
+
+    def _start_exec(self, argv: Sequence[str], *, user: str) -> tuple[str, DockerStream]:
+        """The engine's id of the exec, and its stream."""
         try:
             created = self._api.exec_create(
                 self._container_id, list(argv), stdin=True, stdout=True, stderr=True, tty=False, user=user, workdir="/"
             )
-            return DockerStream(self._api.exec_start(created["Id"], socket=True, tty=False))
+            return str(created["Id"]), DockerStream(self._api.exec_start(created["Id"], socket=True, tty=False))
         except (DockerException, requests.exceptions.RequestException, OSError) as error:
             raise EngineUnavailable(
-                f"the engine could not start {argv[-1]} in the workspace: {error}",
+                f"the engine could not start {argv[-1]} in {self._called}: {error}",
                 hint="Check the engine with `runner doctor`.",
             ) from error
 
@@ -94,7 +103,7 @@ class DockerSandbox(HelperChannel):
         try:
             seen: dict[str, Any] = self._api.inspect_container(self._container_id)
         except (DockerException, requests.exceptions.RequestException, OSError) as error:
-            raise EngineUnavailable(f"the engine does not know the workspace: {error}") from error
+            raise EngineUnavailable(f"the engine does not know {self._called}: {error}") from error
         posture = _posture(seen["HostConfig"], seen["Config"], seen.get("Mounts") or [])
         # The engine's own word on what it has, and not the container's: a profile that was left off must not look as
         # if the host had none.

@@ -21,6 +21,7 @@ __all__ = [
     "LABEL_ROLE",
     "LABEL_RUN",
     "ContainerPlan",
+    "called_in_errors",
     "container_plan",
     "root_of",
 ]
@@ -84,6 +85,11 @@ def _own_folders(spec: SandboxSpec) -> dict[str, str]:
 def root_of(spec: SandboxSpec) -> str:
     """The helper's root: the workspace, or all that a room of the gate has of its own."""
     return "/workspace" if spec.role == "workspace" else "/tmp"  # noqa: S108 - inside the container
+
+
+def called_in_errors(spec: SandboxSpec) -> str:
+    """What messages call the container: a reader has to know whether the workspace or the gate is meant."""
+    return "the workspace" if spec.role == "workspace" else f"the gate's container ({spec.role})"
 
 
 def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = False) -> ContainerPlan:

@@ -21,7 +21,7 @@ _HEADER = struct.Struct(">BxxxL")  # the engine's attach format: stream number, 
 _STDOUT, _STDERR = 1, 2
 _RECV_BYTES = 256 * 1024
 _STDERR_TAIL_BYTES = 4096  # enough for the reason of an early end; the rest is dropped
-_WRITE_TIMEOUT_SECONDS = 30.0
+_WRITE_TIMEOUT_SECONDS = 10.0  # the helper takes in whatever is sent at any time
 
 
 class DockerStream:
@@ -41,7 +41,7 @@ class DockerStream:
         """Send all of `data`.
 
         Raises:
-            SandboxLost: when the other side is gone or does not read for 30 s.
+            SandboxLost: when the other side is gone or does not read for 10 s.
         """
         unsent = memoryview(data)
         try:
@@ -52,7 +52,7 @@ class DockerStream:
                     if not self._ready(select.POLLOUT, _WRITE_TIMEOUT_SECONDS):
                         raise TimeoutError("nothing is read on the other side") from None
         except (OSError, ValueError) as error:
-            raise SandboxLost("the workspace's stream is closed", hint="The container has ended.") from error
+            raise SandboxLost("its stream is closed", hint="The container has ended.") from error
 
     def read(self, timeout: float) -> bytes:
         """The next bytes of standard output, `b""` at its end.
@@ -67,7 +67,7 @@ class DockerStream:
             if data:
                 return data
             if left < 0:
-                raise TimeoutError("nothing came from the workspace in time")
+                raise TimeoutError("nothing came from inside in time")
             if not self._fill(left):
                 return b""
             left = give_up - time.monotonic()
@@ -78,7 +78,7 @@ class DockerStream:
                 chunk = self._socket.recv(_RECV_BYTES)
             except BlockingIOError:
                 if not self._ready(select.POLLIN, timeout):
-                    raise TimeoutError("nothing came from the workspace in time") from None
+                    raise TimeoutError("nothing came from inside in time") from None
                 chunk = self._socket.recv(_RECV_BYTES)
         except TimeoutError:
             raise

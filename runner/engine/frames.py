@@ -56,7 +56,7 @@ def broken(what: str) -> NoReturn:
     Raises:
         SandboxLost: the helper broke the protocol, in the way that `what` says in our own words.
     """
-    raise SandboxLost(f"the workspace's helper broke its protocol: {what}", hint="Start a new run.")
+    raise SandboxLost(f"its helper broke the protocol: {what}", hint="Start a new run.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from runner.gate.address import Address
 from runner.gate.credentials import DEFAULT_SSH_USER, Credential, SshKey
 from runner.gate.git import Git, Invocation
 from runner.gate.process import Output
-from runner.model.errors import RepositoryUnavailable, SandboxLost
+from runner.model.errors import RepositoryUnavailable
 
 __all__ = ["RoomGit", "WayOut"]
 
@@ -78,16 +78,10 @@ class RoomGit(Git):
         cap = max(invocation.max_stdout_bytes, _STDERR_CAP_BYTES)
         stdin = chain(lines, invocation.stdin)
         deadline = invocation.deadline_seconds
-        result = self._spawn(SpawnRequest(argv, environment, deadline, cap, stdin=stdin, kill_at_bytes=cap + 1))
+        result = self._room.spawn(SpawnRequest(argv, environment, deadline, cap, stdin=stdin, kill_at_bytes=cap + 1))
         refused = way.refused() if way is not None else None
         why = "" if refused is None or address is None else _why(refused, address)
         return _output(result, invocation.max_stdout_bytes, why)
-
-    def _spawn(self, request: SpawnRequest) -> SpawnResult:
-        try:
-            return self._room.spawn(request)
-        except SandboxLost as lost:
-            raise SandboxLost(f"the gate's container is gone: {lost.message}", hint="Start a new run.") from lost
 
     def _environment(self, invocation: Invocation) -> dict[str, str]:
         own = {"HOME": "/tmp", "GIT_CONFIG_GLOBAL": _CONFIG}  # noqa: S108 - the room's own

@@ -15,7 +15,7 @@ import pytest
 from runner.engine.docker_engine import DockerEngine
 from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_ROLE
 from tests.support.cases import P0, node, sh
-from tests.support.cli import call, run_cli, run_runner
+from tests.support.cli import Invocation, call, run_cli, run_runner
 from tests.support.live import LiveRun
 from tests.support.repos import R0, build_r0, executable, git, tree_digest
 
@@ -137,6 +137,52 @@ def test_a_container_killed_under_a_command_ends_the_run_as_lost(
     assert _ours(docker_engine) == []
 
 
+@pytest.mark.parametrize("running", [sh(*node("setTimeout(()=>{},3e5)")), call("read_file", path="README.md")])
+def test_a_paused_container_ends_the_run_as_lost_within_ten_seconds(
+    running: Invocation, r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+) -> None:
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("read_file", path="README.md"))["ok"]
+        _container(client).pause()
+        _is_lost(live, live.call(running))
+    assert _ours(docker_engine) == []
+
+
+def test_a_program_that_stops_its_own_helper_ends_the_run_within_ten_seconds(
+    r0: R0, tmp_path: Path, docker_engine: DockerEngine
+) -> None:
+    stop = "process.kill(process.ppid,'SIGSTOP');setTimeout(()=>{},3e5)"
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        _is_lost(live, live.call(sh(*node(stop))))
+    assert _ours(docker_engine) == []
+
+
+def _is_lost(live: LiveRun, answer: dict[str, Any]) -> None:
+    """The answer says so, before the limit of any command; so does the report."""
+    assert answer["error"]["code"] == "run_ended", answer
+    assert answer["duration_ms"] < 10_000
+    assert "the workspace is lost" in answer["error"]["message"]
+    assert live.end() == 5
+    assert live.report["status"] == "lost"
+    assert live.report["teardown"] == {"verified": True, "leftovers": []}
+
+
+def test_a_gate_that_is_paused_ends_a_push_within_ten_seconds_and_is_named(
+    r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+) -> None:
+    before = git(r0.remote, "for-each-ref")
+    with LiveRun(r0.remote, P0, tmp_path) as live:
+        assert live.call(call("edit", path="src/app.mjs", oldString="1", newString="2"))["ok"]
+        assert live.call(call("git_commit", message="two"))["ok"]
+        _container(client, "gate").pause()
+        answer = live.call(call("git_push"))
+        assert answer["error"]["code"] == "run_ended", answer
+        assert "the gate's container (gate) is lost" in answer["error"]["message"]
+        live.end()
+    assert git(r0.remote, "for-each-ref") == before
+    assert _ours(docker_engine) == []
+
+
 def test_a_gate_that_is_gone_ends_a_push_and_leaves_the_remote_as_it_was(
     r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
 ) -> None:
@@ -147,7 +193,7 @@ def test_a_gate_that_is_gone_ends_a_push_and_leaves_the_remote_as_it_was(
         _container(client, "gate").kill()
         answer = live.call(call("git_push"))
         assert answer["error"]["code"] == "run_ended", answer
-        assert "gate" in answer["error"]["message"]
+        assert "the gate's container (gate) is lost" in answer["error"]["message"]
         live.end()
         assert live.report["status"] == "lost"
     assert git(r0.remote, "for-each-ref") == before

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from runner.engine.channel import HelperChannel
+from runner.engine.channel import SILENCE_SECONDS, HelperChannel
 from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
 from runner.engine.helper_requests import STDIN_PIECE_BYTES
 from runner.model.errors import SandboxLost
@@ -64,6 +64,57 @@ def test_after_the_end_every_call_fails_at_once_with_the_same_error() -> None:
 
 def test_silence_is_the_end() -> None:
     _lost(lambda channel: channel.resolve("a"))
+
+
+class _Quiet(ScriptedStream):
+    """Nothing comes for `silences` whole waits; then its pieces do. Keeps how long each wait was."""
+
+    def __init__(self, silences: int, *pieces: bytes) -> None:
+        super().__init__(pieces)
+        self.silences = silences
+        self.waits: list[float] = []
+
+    def read(self, timeout: float) -> bytes:
+        if self.reads == 0 or self.silences == 0:
+            return super().read(timeout)
+        self.reads += 1
+        self.silences -= 1
+        self.waits.append(timeout)
+        raise TimeoutError
+
+
+def test_a_workspace_that_cannot_answer_is_told_long_before_the_deadline_of_its_program() -> None:
+    stream = _Quiet(99)
+    channel = HelperChannel(stream, why_silent=lambda: "its container is paused", clock=lambda: 0.0)
+    with pytest.raises(SandboxLost) as lost:
+        _spawn(channel, deadline_seconds=3600.0)
+    assert stream.waits == [SILENCE_SECONDS]
+    assert 2 * SILENCE_SECONDS < 10
+    assert "its container is paused" in lost.value.message
+    assert stream.closed
+
+
+def test_a_program_that_says_nothing_for_long_is_waited_for() -> None:
+    looks: list[None] = []
+    stream = _Quiet(20, answer(ENDING))
+    channel = HelperChannel(stream, why_silent=lambda: looks.append(None), clock=lambda: 0.0)
+    assert _spawn(channel, deadline_seconds=3600.0).exit == 0
+    assert len(looks) == 20
+
+
+def test_a_silence_that_nobody_can_explain_ends_at_the_deadline() -> None:
+    stream = _Quiet(10_000)
+    channel = HelperChannel(stream, clock=lambda: 0.0)
+    with pytest.raises(SandboxLost):
+        _spawn(channel, deadline_seconds=3600.0)
+    assert sum(stream.waits) == 3600.0 + 10.0
+
+
+def test_what_is_lost_is_called_by_its_name() -> None:
+    channel = HelperChannel(ScriptedStream(ends=True), named="the gate's container (judge)")
+    for _ in range(2):
+        with pytest.raises(SandboxLost, match="the gate's container \\(judge\\)"):
+            channel.resolve("a")
 
 
 def test_an_answer_that_trickles_past_the_deadline_is_the_end() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from runner.engine import seccomp
 from runner.engine.contract import Mount, SandboxLimits, SandboxSpec
-from runner.engine.docker_spec import ContainerPlan, container_plan
+from runner.engine.docker_spec import ContainerPlan, called_in_errors, container_plan
 
 LIMITS = SandboxLimits(
     run_seconds=1800,
@@ -171,3 +171,9 @@ def test_on_a_remapping_engine_only_a_room_with_folders_of_the_host_keeps_the_ho
 
 def test_another_runtime_is_passed_on() -> None:
     assert container_plan(replace(SPEC, runtime="other"), seconds_to_live=1).host["runtime"] == "other"
+
+
+@pytest.mark.parametrize("role", ["gate", "judge", "sign"])
+def test_a_room_of_the_gate_is_not_called_the_workspace(role: str) -> None:
+    assert called_in_errors(SPEC) == "the workspace"
+    assert called_in_errors(replace(SPEC, role=role)) == f"the gate's container ({role})"

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from runner.engine.contract import Sandbox, SpawnRequest, SpawnResult
+from runner.engine.contract import SpawnRequest, SpawnResult
 from runner.gate.address import Address, resolve_address
 from runner.gate.credentials import Credential, Secret, SshKey
 from runner.gate.room_git import RoomGit
-from runner.model.errors import RepositoryUnavailable, SandboxLost
+from runner.model.errors import RepositoryUnavailable
 
 KEY = SshKey("deploy", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjE\n-----END OPENSSH PRIVATE KEY-----")
 TOKEN = Credential("ada", "tok-FAKE-1234")
@@ -20,13 +20,10 @@ TOKEN = Credential("ada", "tok-FAKE-1234")
 class Room:
     """Keeps what was asked of it."""
 
-    def __init__(self, lost: bool = False) -> None:
+    def __init__(self) -> None:
         self.asked: list[tuple[SpawnRequest, bytes]] = []
-        self.lost = lost
 
     def spawn(self, request: SpawnRequest) -> SpawnResult:
-        if self.lost:
-            raise SandboxLost("it has ended")
         self.asked.append((request, b"".join(request.stdin or ())))
         return SpawnResult(0, b"", b"words", 0, 5, False, False, 1.0)
 
@@ -109,9 +106,3 @@ def test_why_a_connection_was_not_made_is_said_before_gits_own_words(rule: str, 
     said = git.run(["ls-remote"], address=address).stderr
 
     assert said.startswith("fatal: ") and words in said and said.endswith("words")
-
-
-def test_a_room_that_is_gone_is_named_as_the_gates() -> None:
-    git = RoomGit(cast(Sandbox, Room(lost=True)), None, ca_file=None, known_hosts=None)
-    with pytest.raises(SandboxLost, match="gate's container"):
-        git.run(["version"])
