@@ -88,6 +88,8 @@ NAME_MAX_BYTES = 255
 DEPTH_MAX = 256  # folders deep; one handle each while a path is resolved
 LINKS_MAX = 40  # the kernel's own
 SWEEP_TRIES = 400
+HELD_BACK_SECONDS = 0.5  # of processor time that a program was kept waiting for; a burst at its start is less
+HELD_BACK_SHARE = 0.1  # and of the time that it took; less does not explain why it was slow
 SEARCH_PROGRAM = b"/usr/bin/rg"
 SEARCH_GATHER_MIN = 1000  # matches gathered unsorted before the search is repeated in order
 SEARCH_GATHER_MAX_BYTES = 4 * 1024 * 1024
@@ -677,10 +679,11 @@ class State:
         self.devnull = high_descriptor(0)
         self.root_path = os.path.abspath(root)  # noqa: PTH100
         self.root = high_descriptor(os.open(root, FOLDER))
-        self.oom = self.forks = -1
+        self.oom = self.forks = self.throttled = -1
         if contained:
             self.oom = open_counter("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory.events")
             self.forks = open_counter("/sys/fs/cgroup/pids/pids.events", "/sys/fs/cgroup/pids.events")
+            self.throttled = open_counter("/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu.stat")
         read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self.wake = high_descriptor(read_end)
         _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
@@ -731,6 +734,11 @@ def oom_kills() -> int:
 def refused_forks() -> int:
     """How often the kernel has refused this cgroup a process or thread so far."""
     return counted(STATE.forks, b"max ")
+
+
+def held_back() -> float:
+    """For how many seconds the kernel has kept this cgroup's processes from a processor so far, for its limit."""
+    return counted(STATE.throttled, b"throttled_time ") / 1e9 or counted(STATE.throttled, b"throttled_usec ") / 1e6
 
 
 def counted(descriptor: int, name: bytes) -> int:
@@ -1175,7 +1183,8 @@ class Running:
     def __init__(self, program: Program, head: Head) -> None:
         self.program = program
         self.id = head["id"]
-        self.deadline = time.monotonic() + number(head, "deadline_us") / 1e6
+        self.started = time.monotonic()
+        self.deadline = self.started + number(head, "deadline_us") / 1e6
         self.cap = number(head, "cap")
         self.kill_at = number(head, "kill_at")  # bytes on one stream; 0 is never
         self.counts = [0, 0]  # of stdout and stderr, as produced
@@ -1185,6 +1194,7 @@ class Running:
         self.poller = select.poll()
         self.ooms = oom_kills()
         self.refused_forks = refused_forks()
+        self.held_back = held_back()
 
     def run(self) -> None:
         """Sends output as it comes, and at the end how the program ended."""
@@ -1291,7 +1301,9 @@ class Running:
     def limits_met(self) -> list[str]:
         """Limits that the kernel kept without ending the program for us, and that it met: the kernel's own marks."""
         space = os.fstatvfs(STATE.root)
+        share = HELD_BACK_SHARE * (time.monotonic() - self.started)
         met = {
+            "cpus": held_back() - self.held_back >= max(HELD_BACK_SECONDS, share),
             "pids": refused_forks() > self.refused_forks,
             "file_size": os.WIFSIGNALED(self.program.status or 0)
             and os.WTERMSIG(self.program.status or 0) == _signal.SIGXFSZ,

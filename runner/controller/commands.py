@@ -67,13 +67,14 @@ def run(
 def limits_hit(result: SpawnResult, limits: Limits, *, cut_by_the_run: bool = False) -> tuple[str, ...]:
     """Which limits of the policy a program met, each with its bound, as `limits.KEY (BOUND)`.
 
-    Open files and processor time are not among them: the kernel tells of these to the program alone.
+    Open files are not among them: the kernel tells of these to the program alone.
     """
     met = {
         "runSeconds": result.timed_out and cut_by_the_run,
         "commandSeconds": result.timed_out and not cut_by_the_run,
         "memoryMiB": result.killed_by is KilledBy.MEMORY,
         "outputKiB": result.truncated,
+        "cpus": LimitMet.CPUS in result.limits_met,
         "pids": LimitMet.PIDS in result.limits_met,
         "fileMiB": LimitMet.FILE_SIZE in result.limits_met,
         "workspaceMiB": LimitMet.WORKSPACE_BYTES in result.limits_met,

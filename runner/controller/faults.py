@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from runner.engine.contract import FileFault, FileRefused
 from runner.model.errors import ErrorCode, ToolError
+from runner.policy.document import Limits
 from runner.policy.paths import shown
 
-__all__ = ["DELETE", "LIST", "READ", "WRITE", "tool_error"]
+__all__ = ["DELETE", "LIST", "READ", "WRITE", "no_room", "tool_error"]
 
 _COMMON: Mapping[FileFault, ErrorCode] = {
     FileFault.OUTSIDE: ErrorCode.PATH_OUTSIDE_WORKSPACE,
@@ -63,7 +64,7 @@ _WORDS: Mapping[ErrorCode, tuple[str, str]] = {
     ErrorCode.FILE_TOO_LARGE: ("{path} is too large for the file tools.", "Use a command on it instead."),
     ErrorCode.PATH_INVALID: ("The path is too long.", "Use a shorter one."),
     ErrorCode.PERMISSION_DENIED: ("{path} is closed to the run by its own mode.", "Change its mode with node first."),
-    ErrorCode.RUN_LIMIT_EXCEEDED: ("The workspace is full.", "Delete files, or raise limits.workspaceMiB."),
+    ErrorCode.RUN_LIMIT_EXCEEDED: ("The workspace is full.", "Delete files."),
     ErrorCode.SEARCH_PATTERN_INVALID: ("The pattern is no valid expression.", "Drop regex to search for it literally."),
     ErrorCode.READ_FILE_MISSING: ("There is no file {path}.", "List its folder with workspace.list_dir."),
     ErrorCode.READ_FILE_IS_DIRECTORY: ("{path} is a folder.", "Use workspace.list_dir."),
@@ -88,9 +89,19 @@ def tool_error(refused: FileRefused, table: Mapping[FileFault, ErrorCode], path:
     details: dict[str, object] = {"path": path, "fault": str(refused.fault)}
     if refused.size is not None:
         details["size"] = refused.size
-    if code is ErrorCode.RUN_LIMIT_EXCEEDED:
-        details["limit"] = "workspaceMiB or workspaceInodes"
     if refused.fault is FileFault.BAD_PATTERN and refused.detail:
         message = f"{message} {refused.detail}."
     rule = f"path.{refused.fault}".replace("_", "-")
     return ToolError(code, message.replace("{path}", shown(path)), rule=rule, hint=hint, details=details)
+
+
+def no_room(path: str, limits: Limits) -> ToolError:
+    """The answer for a file that found no room. Which of the two bounds it was, the kernel does not say."""
+    bounds = [f"limits.workspaceMiB ({limits.workspace_mib})", f"limits.workspaceInodes ({limits.workspace_inodes})"]
+    return ToolError(
+        ErrorCode.RUN_LIMIT_EXCEEDED,
+        f"The workspace is full: {bounds[0]} or {bounds[1]}.",
+        rule="path.no-space",
+        hint="Delete files, or raise the limit in the policy.",
+        details={"path": path, "fault": str(FileFault.NO_SPACE), "limits": bounds},
+    )

@@ -99,6 +99,8 @@ class GuardedWorkspace:
         try:
             self._sandbox.write(real, data, expect=expect)
         except FileRefused as refused:
+            if refused.fault is FileFault.NO_SPACE:
+                raise faults.no_room(path, self._guards.policy.limits) from None
             raise faults.tool_error(refused, faults.WRITE, path) from None
 
     def delete(self, path: str) -> None:

@@ -45,7 +45,7 @@ from runner.engine.helper_answers import (
     decode_resolved,
     decode_scan,
 )
-from runner.engine.helper_requests import STDIN_AHEAD, Run, microseconds, search_body, sendable_path, spawn_words
+from runner.engine.helper_requests import STDIN_AHEAD, Begun, Run, microseconds, search_body, sendable_path, spawn_words
 from runner.model.errors import SandboxLost
 from runner.model.tree import ScanEntry
 
@@ -257,7 +257,7 @@ class HelperChannel:
             self._lost = SandboxLost(f"{self._named} is closed")
         self._stream.close()
 
-    def _spawn_step(self, begun: _Begun, run: Run) -> bool:
+    def _spawn_step(self, begun: Begun, run: Run) -> bool:
         """Takes one frame in. True after the last one."""
         frame = self._receive(begun)
         kind = frame.head.word("kind", _Kind)
@@ -277,7 +277,7 @@ class HelperChannel:
         run.ending = decode_ending(frame.head, received=run.received, cap=run.request.output_cap_bytes)
         return True
 
-    def _give_stdin(self, begun: _Begun, run: Run, pieces: int) -> None:
+    def _give_stdin(self, begun: Begun, run: Run, pieces: int) -> None:
         """Up to so many pieces, and the end of the input once; what is asked for after it gets no answer."""
         run.wanted(pieces)
         for _ in range(pieces):
@@ -286,12 +286,12 @@ class HelperChannel:
                 run.input_left = bool(data)
                 self._send({"id": begun.id, "op": "stdin", "eof": not data}, data)
 
-    def _next_input(self, begun: _Begun, run: Run) -> bytes:
+    def _next_input(self, begun: Begun, run: Run) -> bytes:
         piece: list[bytes] = []
         self._for_caller(begun, run, lambda: piece.append(run.next_input()))
         return piece[0] if piece else b""
 
-    def _for_caller(self, begun: _Begun, run: Run, act: Callable[[], None]) -> None:
+    def _for_caller(self, begun: Begun, run: Run, act: Callable[[], None]) -> None:
         """Runs the caller's code; its time does not count, and its failure ends the program and not the channel."""
         if run.caller_error is not None:
             return
@@ -325,9 +325,9 @@ class HelperChannel:
                 raise self._lost from error
             self._midway = False
 
-    def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float) -> _Begun:
+    def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float) -> Begun:
         self._last_id += 1
-        begun = _Begun(self._last_id, self._clock(), seconds)
+        begun = Begun(self._last_id, self._clock(), seconds)
         self._send({"id": begun.id, "op": op, **fields}, body)
         return begun
 
@@ -336,7 +336,7 @@ class HelperChannel:
         with self._write_lock:
             self._stream.write(data)
 
-    def _receive(self, begun: _Begun) -> Frame:
+    def _receive(self, begun: Begun) -> Frame:
         """The next frame of the answer, in time."""
         while (frame := self._decoder.next()) is None:
             data = self._read(begun)
@@ -350,7 +350,7 @@ class HelperChannel:
             broken("an answer to another request")
         return frame
 
-    def _read(self, begun: _Begun) -> bytes:
+    def _read(self, begun: Begun) -> bytes:
         """What comes next, in time; a silence on the way is looked into."""
         left = begun.deadline - self._clock()
         while left > 0:
@@ -364,7 +364,7 @@ class HelperChannel:
                 raise SandboxLost(why, hint="Start a new run.")
         broken("it did not answer in time")
 
-    def _answer(self, begun: _Begun, path: str) -> Iterator[tuple[Frame, bool]]:
+    def _answer(self, begun: Begun, path: str) -> Iterator[tuple[Frame, bool]]:
         """The frames of an answer, and with each whether it is the last."""
         while True:
             frame = self._receive(begun)
@@ -386,7 +386,7 @@ class HelperChannel:
         if kind is not _Kind.OK:
             broken("an answer of another kind")
 
-    def _only_answer(self, begun: _Begun, path: str, *, with_body: bool = False) -> Frame:
+    def _only_answer(self, begun: Begun, path: str, *, with_body: bool = False) -> Frame:
         """The answer, where it is one frame."""
         frame, last = next(self._answer(begun, path))
         if not last or (frame.body and not with_body):
@@ -395,14 +395,3 @@ class HelperChannel:
 
     def _simple(self, op: str, path: str, fields: Mapping[str, Any], *, with_body: bool = False) -> Frame:
         return self._only_answer(self._begin(op, fields, b"", FILE_SECONDS), path, with_body=with_body)
-
-
-class _Begun:
-    """A request that was sent, and until when its answer may take."""
-
-    __slots__ = ("deadline", "id", "started")
-
-    def __init__(self, request: int, now: float, seconds: float) -> None:
-        self.id = request
-        self.started = now
-        self.deadline = now + seconds

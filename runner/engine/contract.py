@@ -103,6 +103,7 @@ class KilledBy(StrEnum):
 class LimitMet(StrEnum):
     """A limit that the kernel kept, and that a program met without being ended by us."""
 
+    CPUS = "cpus"  # kept from a processor for half a second, and a tenth of its time, or longer
     PIDS = "pids"  # a process or thread was refused
     FILE_SIZE = "file_size"  # ended by the kernel's signal for a file over its bound
     WORKSPACE_BYTES = "workspace_bytes"  # no room is left

@@ -48,7 +48,7 @@ TOOL = Tool(
         '`{"code", "stdout", "stderr", "truncated", "timed_out", "timeout_secs", "duration_ms", "killed_by", '
         '"limits_hit", "outside_writes", "reverted", "not_reverted"}`; `code` is null only when the time limit '
         "ended it; "
-        "`limits_hit` names each limit that it met, with its bound"
+        "`limits_hit` names each limit that it met, with its bound, as far as the kernel tells of it"
     ),
     errors=(
         ErrorCode.ARGV_REQUIRED,

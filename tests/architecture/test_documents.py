@@ -15,7 +15,7 @@ from runner.doors.calls import bounded_lines, parse_calls
 from runner.doors.cli import command_line
 from runner.doors.tool_pages import markdown_page
 from runner.model.errors import ErrorCode, ExitCode
-from runner.policy.document import Policy, policy_schema
+from runner.policy.document import Limits, Policy, policy_schema
 from runner.policy.globs import GlobSet
 from runner.policy.load import load_policy
 from runner.policy.patterns import check_pattern
@@ -26,6 +26,7 @@ from tests.architecture.sources import ROOT, repository_files
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 POLICY = (ROOT / "docs" / "POLICY.md").read_text(encoding="utf-8")
+OPERATIONS = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
 THREATS = (ROOT / "docs" / "THREAT_MODEL.md").read_text(encoding="utf-8")
 PAGES = [path for path in repository_files() if path.suffix == ".md" and "examples/sample" not in path.as_posix()]
 
@@ -124,6 +125,14 @@ def test_every_line_of_the_threat_model_has_a_status_and_a_test() -> None:
         assert status is not None, cells[0]
         tests = re.findall(r"`(tests/[a-z_/]+\.py)`", " ".join(cells))
         assert tests, f"{cells[0]} names no test"
+
+
+def test_the_table_of_limits_has_each_limit_once() -> None:
+    table = OPERATIONS.partition("\n## Limits\n")[2].partition("\n## ")[0]
+    named = [
+        key for row in table.splitlines() if row.startswith("| `") for key in re.findall(r"`(\w+)`", row.split("|")[1])
+    ]
+    assert sorted(named) == sorted(Limits().model_dump(by_alias=True))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

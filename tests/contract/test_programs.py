@@ -5,11 +5,14 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import sys
+from dataclasses import replace
 
 import pytest
 
 from runner.engine.contract import FileFault, KilledBy, LimitMet, SpawnRequest
+from runner.engine.docker_engine import DockerEngine
 from runner.engine.fake import FakeCall, FakeOutcome
+from tests.conftest import TEST_LIMITS, sandbox_spec
 from tests.contract.boxes import ENV, Box, RealBox, Script, cancel_when_it_prints, fault_of
 from tests.support.local_stream import local_sandbox
 
@@ -320,3 +323,31 @@ def test_a_limit_that_the_kernel_keeps_is_named(docker_sandbox: object, script: 
     result = box.shell(script)
     assert result.limits_met == (met,)
     assert box.shell("find . -mindepth 1 -delete && echo well").stdout == b"well\n"
+
+
+_BUSY_UNTIL_HELD_BACK = """
+import os, time
+def held():
+    for path in ("/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu.stat"):
+        if os.path.exists(path):
+            words = open(path).read().split()
+            said = dict(zip(words[::2], map(int, words[1::2])))
+            return said.get("throttled_usec", 0) / 1e6 or said["throttled_time"] / 1e9
+os.fork()  # one for each processor of a machine that has other things to do
+started, before = time.monotonic(), held()
+while held() - before < max(0.6, 0.15 * (time.monotonic() - started)): pass
+"""
+
+
+@pytest.mark.docker
+def test_a_program_that_was_held_back_for_its_share_of_the_processors_is_said_to_be(
+    docker_engine: DockerEngine,
+) -> None:
+    sandbox = docker_engine.start(sandbox_spec("cpu", replace(TEST_LIMITS, cpus=0.1)))
+    try:
+        box = RealBox(sandbox)
+        busy = box.shell('exec python3 -I -S -c "$1"', _BUSY_UNTIL_HELD_BACK, deadline_seconds=120.0)
+        assert (busy.exit, busy.limits_met) == (0, (LimitMet.CPUS,))
+        assert box.shell("exec sleep 1").limits_met == ()
+    finally:
+        sandbox.remove()

@@ -34,6 +34,9 @@ LIMITS = {
 
 
 _NOTHING = call("read_file", path="README.md")
+# Half a processor is little: whatever works for a while may be held back for as long as the limit is named.
+# What names it is in tests/contract, where a machine that is busy with other things cannot take the time away.
+_CPUS = "limits.cpus (0.5)"
 
 
 @dataclass(frozen=True)
@@ -52,11 +55,6 @@ def js(text: str) -> Invocation:
 
 
 _CLEAN = js("for(const f of fs.readdirSync('scratch'))fs.unlinkSync('scratch/'+f)")
-_THROTTLED = (
-    "const read=()=>['/sys/fs/cgroup/cpu/cpu.stat','/sys/fs/cgroup/cpu.stat'].filter(f=>fs.existsSync(f))"
-    ".map(f=>+/nr_throttled (\\d+)/.exec(fs.readFileSync(f,'utf8'))[1])[0];"
-    "const before=read();while(read()===before);console.log('throttled')"
-)
 _FORKS = (
     "for(let i=0;i<60;i++)cp.spawn('sleep',['3'],{stdio:'ignore'}).on('error',e=>{console.log(e.code);process.exit()})"
 )
@@ -64,7 +62,6 @@ MEETINGS = (
     Meeting("commandSeconds", js("console.log('up');setInterval(()=>{},1e3)"), ("limits.commandSeconds (4)",), "up\n"),
     # Buffers are outside node's own heap limit, so that it is the cgroup that ends it.
     Meeting("memoryMiB", js("const a=[];for(;;)a.push(Buffer.alloc(1<<24,1))"), ("limits.memoryMiB (128)",)),
-    Meeting("cpus", js(_THROTTLED), (), "throttled\n"),
     Meeting("pids", js(_FORKS), ("limits.pids (48)",), "EAGAIN\n"),
     Meeting("openFiles", js("try{for(;;)fs.openSync('README.md')}catch(e){console.log(e.code)}"), (), "EMFILE\n"),
     Meeting(
@@ -119,16 +116,20 @@ def test_a_limit_holds_is_named_and_the_next_call_works(number: int, runs: tuple
     meeting = MEETINGS[number]
     met, _room, after = runs[0].answers[3 * number : 3 * number + 3]
     result = met["result"]
-    assert tuple(result["limits_hit"]) == meeting.hit, met
+    assert tuple(_but_cpus(result)) == meeting.hit, met
     if meeting.said:
         assert result["stdout"] == meeting.said, met
     assert after["result"]["stdout"] == "1\n", after
-    assert after["result"]["limits_hit"] == [], after
+    assert _but_cpus(after["result"]) == [], after
 
 
-def test_every_limit_of_a_policy_is_met_here_or_ends_the_run_elsewhere() -> None:
-    assert {meeting.limit for meeting in MEETINGS} | {"runSeconds"} == set(LIMITS) | {"runSeconds"}
-    assert set(LIMITS) | {"runSeconds"} == set(Limits().model_dump(by_alias=True))
+def _but_cpus(result: dict[str, Any]) -> list[str]:
+    return [hit for hit in result["limits_hit"] if hit != _CPUS]
+
+
+def test_every_limit_of_a_policy_is_met_here_or_elsewhere() -> None:
+    elsewhere = {"runSeconds", "cpus"}  # tests/integration/test_lifecycle.py, tests/contract/test_programs.py
+    assert {meeting.limit for meeting in MEETINGS} | elsewhere == set(Limits().model_dump(by_alias=True))
 
 
 def test_the_run_ends_as_if_nothing_had_happened(runs: tuple[CliRun, list[dict[str, Any]]]) -> None:

@@ -137,6 +137,7 @@ def test_a_program_that_says_137_by_itself_met_no_limit(run: FakeRun) -> None:
 @pytest.mark.parametrize(
     ("met", "said"),
     [
+        (LimitMet.CPUS, "limits.cpus (2.0)"),
         (LimitMet.PIDS, "limits.pids (512)"),
         (LimitMet.FILE_SIZE, "limits.fileMiB (512)"),
         (LimitMet.WORKSPACE_BYTES, "limits.workspaceMiB (2048)"),

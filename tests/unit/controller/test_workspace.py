@@ -246,6 +246,15 @@ def test_every_fault_of_every_operation_is_an_answer_and_changes_nothing(
         assert run.snapshot() == before
 
 
+def test_a_full_workspace_is_named_with_both_of_its_bounds(tmp_path: Path) -> None:
+    sandbox = RefusingSandbox()
+    with fake_run(tmp_path, sandbox=sandbox, limits={"workspaceMiB": 8, "workspaceInodes": 700}) as run:
+        sandbox.refusing["write"] = FileFault.NO_SPACE
+        answer = run.call("write_file", path="src/n.mjs", content="x")
+        assert code_of(answer) == "run_limit_exceeded"
+        assert answer["error"]["details"]["limits"] == ["limits.workspaceMiB (8)", "limits.workspaceInodes (700)"]
+
+
 @pytest.mark.parametrize("table", [faults.READ, faults.LIST, faults.WRITE, faults.DELETE])
 def test_each_table_of_faults_is_complete(table: dict[FileFault, ErrorCode]) -> None:
     assert set(table) == set(FileFault)
