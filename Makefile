@@ -71,6 +71,11 @@ N ?= 500
 soak: setup engine image ## N runs, 4 at once, a third of them hostile, and what they leave; figures in build/soak.json
 	@$(BIN)/python -m soak --runs $(N)
 
+.PHONY: faults
+faults: setup engine image test-tools ## every fault at every step of a run, and how many were survived
+	@RUNNER_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/integration/test_fault_matrix.py \
+		tests/integration/test_lifecycle.py tests/integration/test_lying_helper.py $(PYTEST_FLAGS)
+
 .PHONY: mutants
 mutants: setup ## change the policy's code a little, thousands of times, and list the changes that no test notices
 	@PATH="$(CURDIR)/$(BIN):$$PATH" nice -n 10 $(BIN)/python -m scripts.mutants $(MUTANTS)

@@ -15,7 +15,10 @@ from runner.engine.contract import Sandbox, SandboxLimits, SandboxSpec
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import RunnerError
 from runner.settings import Settings
+from tests.support.fault_report import count_fault, pytest_terminal_summary
 from tests.support.parallel import FilesOrSingleTests, slow_first
+
+__all__ = ["count_fault", "pytest_terminal_summary"]
 
 REQUIRE_DOCKER = "RUNNER_REQUIRE_DOCKER"
 """Set by `make test` and CI: a test that needs Docker and can't have it fails instead of being skipped."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,13 @@ from runner.engine.docker_engine import DockerEngine
 from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_ROLE
 from tests.support.cases import P0, node, sh
 from tests.support.cli import Invocation, call, run_cli, run_runner
+from tests.support.fault_report import CountFault
 from tests.support.live import LiveRun
 from tests.support.repos import R0, build_r0, executable, git, tree_digest
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
+Survived = Callable[[], None]
 _READY = "set-up: git config"
 _FOREVER = sh(*node("console.log('up');setInterval(()=>{},1e3)"))
 
@@ -44,6 +46,18 @@ def _ours(engine: DockerEngine) -> list[str]:
     return [found.name for found in engine.objects() if found.controller_id == mine]
 
 
+@pytest.fixture
+def survived(docker_engine: DockerEngine, count_fault: CountFault) -> Survived:
+    """Says that the fault happened, and holds when nothing is left after it."""
+
+    def check() -> None:
+        left = _ours(docker_engine)
+        count_fault(True, left)
+        assert left == []
+
+    return check
+
+
 def _container(client: docker.DockerClient, role: str = "workspace") -> Any:
     mine = (Path(os.environ["RUNNER_STATE_DIR"]) / "controller-id").read_text(encoding="ascii")
     (found,) = client.containers.list(filters={"label": [f"{LABEL_CONTROLLER}={mine}", f"{LABEL_ROLE}={role}"]})
@@ -57,7 +71,7 @@ def _wait_until_removed(container: Any) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_during_a_command_tears_the_run_down(
-    number: signal.Signals, r0: R0, tmp_path: Path, docker_engine: DockerEngine
+    number: signal.Signals, r0: R0, tmp_path: Path, survived: Survived
 ) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("edit", path="src/app.mjs", oldString="1", newString="2"))["ok"]
@@ -68,36 +82,34 @@ def test_an_interrupt_during_a_command_tears_the_run_down(
         assert live.report["changes"]["files"] == ["src/app.mjs"]
         assert b"+export const a = 2;" in (live.out / "changes.patch").read_bytes()
         assert live.report["teardown"] == {"verified": True, "leftovers": []}
-    assert _ours(docker_engine) == []
+    survived()
 
 
-def test_a_second_interrupt_does_not_leave_the_container(r0: R0, tmp_path: Path, docker_engine: DockerEngine) -> None:
+def test_a_second_interrupt_does_not_leave_the_container(r0: R0, tmp_path: Path, survived: Survived) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("read_file", path="README.md"))["ok"]
         for _ in range(3):
             live.signal(signal.SIGINT)
         assert live.process.wait(60) == 130
-    assert _ours(docker_engine) == []
+    survived()
 
 
 @pytest.mark.parametrize(
     "moment", ["starting the gate", "reading", "starting a fresh workspace", "making the clone", _READY]
 )
-def test_what_a_killed_controller_left_is_swept(
-    moment: str, r0: R0, tmp_path: Path, docker_engine: DockerEngine
-) -> None:
+def test_what_a_killed_controller_left_is_swept(moment: str, r0: R0, tmp_path: Path, survived: Survived) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         live.wait_for_progress(moment)
         live.signal(signal.SIGKILL)
         live.process.wait(60)
         swept = run_cli("gc", "-o", "json")
     assert swept.exit_code == 0, swept.stderr
-    assert _ours(docker_engine) == []
+    survived()
 
 
 @pytest.mark.slow
 def test_a_workspace_whose_controller_is_gone_ends_and_removes_itself(
-    r0: R0, tmp_path: Path, docker_engine: DockerEngine, client: docker.DockerClient
+    r0: R0, tmp_path: Path, survived: Survived, client: docker.DockerClient
 ) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("read_file", path="README.md"))["ok"]
@@ -106,7 +118,7 @@ def test_a_workspace_whose_controller_is_gone_ends_and_removes_itself(
         live.process.wait(60)
         for container in containers:
             _wait_until_removed(container)
-    assert _ours(docker_engine) == []
+    survived()
 
 
 def test_the_sweep_leaves_a_run_alone_whose_controller_lives(
@@ -121,7 +133,7 @@ def test_the_sweep_leaves_a_run_alone_whose_controller_lives(
 
 
 def test_a_container_killed_under_a_command_ends_the_run_as_lost(
-    r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+    r0: R0, tmp_path: Path, client: docker.DockerClient, survived: Survived
 ) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("read_file", path="README.md"))["ok"]
@@ -134,27 +146,27 @@ def test_a_container_killed_under_a_command_ends_the_run_as_lost(
         assert live.call(call("read_file", path="README.md"))["error"]["code"] == "run_ended"
         assert live.end() == 5
         assert live.report["status"] == "lost"
-    assert _ours(docker_engine) == []
+    survived()
 
 
 @pytest.mark.parametrize("running", [sh(*node("setTimeout(()=>{},3e5)")), call("read_file", path="README.md")])
 def test_a_paused_container_ends_the_run_as_lost_within_ten_seconds(
-    running: Invocation, r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+    running: Invocation, r0: R0, tmp_path: Path, client: docker.DockerClient, survived: Survived
 ) -> None:
     with LiveRun(r0.remote, P0, tmp_path) as live:
         assert live.call(call("read_file", path="README.md"))["ok"]
         _container(client).pause()
         _is_lost(live, live.call(running))
-    assert _ours(docker_engine) == []
+    survived()
 
 
 def test_a_program_that_stops_its_own_helper_ends_the_run_within_ten_seconds(
-    r0: R0, tmp_path: Path, docker_engine: DockerEngine
+    r0: R0, tmp_path: Path, survived: Survived
 ) -> None:
     stop = "process.kill(process.ppid,'SIGSTOP');setTimeout(()=>{},3e5)"
     with LiveRun(r0.remote, P0, tmp_path) as live:
         _is_lost(live, live.call(sh(*node(stop))))
-    assert _ours(docker_engine) == []
+    survived()
 
 
 def _is_lost(live: LiveRun, answer: dict[str, Any]) -> None:
@@ -168,7 +180,7 @@ def _is_lost(live: LiveRun, answer: dict[str, Any]) -> None:
 
 
 def test_a_gate_that_is_paused_ends_a_push_within_ten_seconds_and_is_named(
-    r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+    r0: R0, tmp_path: Path, client: docker.DockerClient, survived: Survived
 ) -> None:
     before = git(r0.remote, "for-each-ref")
     with LiveRun(r0.remote, P0, tmp_path) as live:
@@ -180,11 +192,11 @@ def test_a_gate_that_is_paused_ends_a_push_within_ten_seconds_and_is_named(
         assert "the gate's container (gate) is lost" in answer["error"]["message"]
         live.end()
     assert git(r0.remote, "for-each-ref") == before
-    assert _ours(docker_engine) == []
+    survived()
 
 
 def test_a_gate_that_is_gone_ends_a_push_and_leaves_the_remote_as_it_was(
-    r0: R0, tmp_path: Path, client: docker.DockerClient, docker_engine: DockerEngine
+    r0: R0, tmp_path: Path, client: docker.DockerClient, survived: Survived
 ) -> None:
     before = git(r0.remote, "for-each-ref")
     with LiveRun(r0.remote, P0, tmp_path) as live:
@@ -197,18 +209,18 @@ def test_a_gate_that_is_gone_ends_a_push_and_leaves_the_remote_as_it_was(
         live.end()
         assert live.report["status"] == "lost"
     assert git(r0.remote, "for-each-ref") == before
-    assert _ours(docker_engine) == []
+    survived()
 
 
 def test_a_program_that_kills_its_own_helper_ends_the_run_and_nothing_else(
-    r0: R0, tmp_path: Path, docker_engine: DockerEngine
+    r0: R0, tmp_path: Path, survived: Survived
 ) -> None:
     ran = run_runner(
         r0.remote, P0, [sh(*node("process.kill(-1,'SIGKILL')")), sh("node", "-p", "1")], tmp_path, ref="agent/x1"
     )
     assert [answer["error"]["code"] for answer in ran.answers] == ["run_ended", "run_ended"]
     assert ran.exit_code == 5
-    assert _ours(docker_engine) == []
+    survived()
 
 
 def test_the_run_limit_cuts_a_command_and_refuses_what_follows(r0: R0, tmp_path: Path) -> None:

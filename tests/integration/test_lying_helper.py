@@ -17,6 +17,7 @@ from runner.model.errors import SandboxLost
 from tests.conftest import sandbox_spec
 from tests.support.cases import P0
 from tests.support.cli import call
+from tests.support.fault_report import CountFault
 from tests.support.inprocess import open_here
 from tests.support.lying_helper import LIES, lying_helper, path_of
 from tests.support.repos import build_r0
@@ -59,7 +60,7 @@ def test_a_lie_ends_its_channel_and_nothing_else(lie: str, box: DockerSandbox) -
 
 @pytest.mark.parametrize("lie", ["cut off", "deep JSON", "content without end"])
 def test_a_run_whose_helper_lies_has_ended_and_is_torn_down(
-    lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, docker_engine: DockerEngine
+    lie: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, docker_engine: DockerEngine, count_fault: CountFault
 ) -> None:
     monkeypatch.setattr(docker_sandbox, "_HELPER", lying_helper())
     with open_here(build_r0(tmp_path / "r0").remote, P0) as run:
@@ -70,4 +71,6 @@ def test_a_run_whose_helper_lies_has_ended_and_is_torn_down(
     (report,) = (tmp_path / "runner-state" / "runs").glob("*/report.json")
     assert json.loads(report.read_text(encoding="utf-8"))["status"] == "lost"
     mine = (tmp_path / "runner-state" / "controller-id").read_text(encoding="ascii")
-    assert [found.name for found in docker_engine.objects() if found.controller_id == mine] == []
+    left = [found.name for found in docker_engine.objects() if found.controller_id == mine]
+    count_fault(True, left)
+    assert left == []
