@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.gate.fetch import Fetched
-from runner.gate.git import Git, GitFailed
+from runner.gate.fetch import Fetched, mirror_broken
+from runner.gate.git import Git, GitFailed, reading
 
 __all__ = ["BaseListing", "list_base", "read_objects"]
 
@@ -28,17 +28,24 @@ def list_base(gate: Git, fetched: Fetched) -> BaseListing:
     """Every path of the base commit.
 
     Raises:
-        GitFailed: git could not list them.
+        RepositoryUnavailable: git could not list them.
     """
-    listing = gate.output(
-        ["ls-tree", "-r", "-z", "--full-tree", fetched.base],
-        repository=fetched.mirror,
-        max_stdout_bytes=_MAX_LISTING_BYTES,
-    )
+    try:
+        listing = gate.output(
+            ["ls-tree", "-r", "-z", "--full-tree", fetched.base],
+            repository=fetched.mirror,
+            max_stdout_bytes=_MAX_LISTING_BYTES,
+        )
+        return _listing(listing)
+    except GitFailed as failure:
+        raise mirror_broken(fetched.mirror, failure) from failure
+
+
+def _listing(listing: bytes) -> BaseListing:
     objects: dict[str, str] = {}
     odd: dict[bytes, list[str]] = {_GITLINK: [], _LINK: []}
-    for record in listing.split(b"\0"):
-        if record:
+    with reading("ls-tree"):
+        for record in filter(None, listing.split(b"\0")):
             facts, _, raw = record.partition(b"\t")
             path = raw.decode("utf-8", "surrogateescape")
             mode, _, name = facts.split()
@@ -63,7 +70,7 @@ def read_objects(gate: Git, mirror: Path, names: Iterable[str], max_bytes: int) 
     for _ in asked:
         facts, newline, _ = answer[place : place + 200].partition(b"\n")
         words = facts.split()
-        if not newline or len(words) != 3:
+        if not newline or len(words) != 3 or not words[2].isdigit() or int(words[2]) > room:
             return None
         start = place + len(facts) + 1
         place = start + int(words[2]) + 1

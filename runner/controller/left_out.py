@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from runner.controller.base_tree import BaseListing, read_objects
-from runner.gate.fetch import Fetched
-from runner.gate.git import Git
+from runner.gate.fetch import Fetched, mirror_broken
+from runner.gate.git import Git, GitFailed
 
 __all__ = ["LeftOut", "find_left_out"]
 
@@ -57,10 +57,17 @@ class LeftOut:
 
 
 def find_left_out(gate: Git, fetched: Fetched, base: BaseListing) -> LeftOut:
-    """What of the base commit is not in the clone."""
+    """What of the base commit is not in the clone.
+
+    Raises:
+        RepositoryUnavailable: the mirror cannot be read.
+    """
     if not _uses_lfs(gate, fetched, base):
         return LeftOut(base.gitlinks)
-    small = _small_files(gate, fetched, base)
+    try:
+        small = [path for path in _small_files(gate, fetched, base) if path in base.objects]
+    except GitFailed as failure:
+        raise mirror_broken(fetched.mirror, failure) from failure
     looked_at = small[:_MAX_CANDIDATES]
     objects = [base.objects[path] for path in looked_at]
     contents = read_objects(gate, fetched.mirror, objects, _MAX_CANDIDATES * _POINTER_MAX_BYTES)

@@ -20,7 +20,7 @@ from functools import partial
 from runner.controller.guest_git import GuestGit
 from runner.engine.contract import FileRefused, Sandbox
 from runner.gate.fetch import Fetched, mirror_broken
-from runner.gate.git import Git, GitFailed
+from runner.gate.git import Git, GitFailed, reading
 from runner.model.tree import EntryKind, ScanEntry
 from runner.policy.writes import WriteRules, within_write_globs
 
@@ -115,15 +115,18 @@ def _base(gate: Git, fetched: Fetched) -> dict[str, Original]:
             repository=fetched.mirror,
             max_stdout_bytes=_MAX_LISTING_BYTES,
         )
+        with reading("ls-tree"):
+            return dict(_originals(listing))
     except GitFailed as failure:
         raise mirror_broken(fetched.mirror, failure) from failure
-    found: dict[str, Original] = {}
+
+
+def _originals(listing: bytes) -> Iterator[tuple[str, Original]]:
     for record in filter(None, listing.split(b"\0")):
         facts, _, path = record.partition(b"\t")
         mode, _type, name, size = facts.split()
         if mode in _KINDS:
-            found[path.decode("utf-8", "surrogateescape")] = Original(name.decode("ascii"), _KINDS[mode], int(size))
-    return found
+            yield path.decode("utf-8", "surrogateescape"), Original(name.decode("ascii"), _KINDS[mode], int(size))
 
 
 def _said(git: GuestGit, *arguments: str) -> frozenset[str] | None:
@@ -161,11 +164,19 @@ def _blobs(gate: Git, fetched: Fetched, names: Sequence[str]) -> Iterator[bytes]
             stdin=[b"".join(name.encode("ascii") + b"\n" for name in names)],
             max_stdout_bytes=1 << 40,  # their sizes are those of files that were in the workspace together
         )
+        with reading("cat-file"):
+            contents = list(_contents(output, len(names)))
     except GitFailed as failure:
         raise mirror_broken(fetched.mirror, failure) from failure
+    yield from contents
+
+
+def _contents(output: bytes, count: int) -> Iterator[bytes]:
     offset = 0
-    for _ in names:
+    for _ in range(count):
         end = output.index(b"\n", offset)
         size = int(output[offset:end].split()[2])
+        if size < 0 or size > len(output):
+            raise ValueError("more than there is")
         yield output[end + 1 : end + 1 + size]
         offset = end + size + 2

@@ -34,6 +34,8 @@ def contents_of(git: Batch, wanted: bytes, max_object_bytes: int) -> Iterator[tu
     sizes = _sizes(git, list(paths))
     if any(size > max_object_bytes for size in sizes.values()) or sum(sizes.values()) > MAX_TOTAL_BYTES:
         raise TooMuch("the outgoing objects unfold to more than can be looked through")
+    if any(size < 0 for size in sizes.values()):
+        raise ValueError("an object of less than nothing")
     for group in _groups(sizes):
         room = sum(sizes[oid] + _FACTS_BYTES for oid in group)
         answer, place = git(["cat-file", "--batch"], _lines(group), room), 0

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from runner.gate.address import Address
 from runner.gate.credentials import Redactor, Secret
 from runner.gate.process import Output
 
-__all__ = ["FIXED_PATH", "Git", "GitFailed", "GitResult", "Invocation"]
+__all__ = ["FIXED_PATH", "Git", "GitFailed", "GitResult", "GitUnreadable", "Invocation", "reading"]
 
 FIXED_PATH = "/usr/local/bin:/usr/bin:/bin"
 DEFAULT_SECONDS = 120.0  # local object work; transfers are given their own bound
@@ -105,6 +106,27 @@ class GitFailed(Exception):
         super().__init__(f"git {subcommand}: exit {result.exit}")
         self.subcommand = subcommand
         self.result = result
+
+
+class GitUnreadable(GitFailed):
+    """What git wrote has a form that git does not have: it is not git any more that answers."""
+
+    def __init__(self, subcommand: str) -> None:
+        Exception.__init__(self, f"git {subcommand}: an answer in a form that there is not")
+        self.subcommand = subcommand
+        self.result = GitResult(0, b"", "")
+
+
+@contextmanager
+def reading(subcommand: str) -> Iterator[None]:
+    """The block reads what git wrote, and whatever does not fit raises GitUnreadable.
+
+    Git's room may have been taken over: what comes from there is as little trusted as what the workspace says.
+    """
+    try:
+        yield
+    except (ValueError, LookupError) as error:
+        raise GitUnreadable(subcommand) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,14 +25,15 @@ def git_folder(path: Path) -> Path:
     if inner.is_dir():
         return inner
     named = small_text(inner)
-    return path if named is None else path / named.removeprefix("gitdir:").strip()
+    # Nothing has a NUL in its name, and asked for such a place Python raises what nobody expects.
+    return path if named is None or "\0" in named else path / named.removeprefix("gitdir:").strip()
 
 
 def common_folder(path: Path) -> Path:
     """The folder with the configuration and hooks: of a linked work tree, the main one's git folder."""
     folder = git_folder(path)
     common = small_text(folder / "commondir")
-    return folder if common is None else folder / common.strip()
+    return folder if common is None or "\0" in common else folder / common.strip()
 
 
 def lenders_of(path: Path) -> list[Path]:
@@ -45,7 +46,7 @@ def lenders_of(path: Path) -> list[Path]:
 def _add_lenders(objects: Path, found: list[Path], depth: int) -> None:
     said = small_text(objects / "info" / "alternates") or ""
     for line in said.splitlines() if depth and len(found) < _MAX_LENDERS_IN_ALL else ():
-        if line and not line.startswith("#"):
+        if line and not line.startswith("#") and "\0" not in line:
             found.append(objects / line)
             _add_lenders(objects / line, found, depth - 1)
 

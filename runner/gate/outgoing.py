@@ -88,7 +88,7 @@ class Quarantine:
         _require_object_name(oid)
         header = self.output(["cat-file", "--batch-check"], stdin=f"{oid}\n".encode())
         fields = header.decode("ascii", "replace").split()
-        if len(fields) != 3 or fields[1] != "blob" or int(fields[2]) > max_bytes:
+        if len(fields) != 3 or fields[1] != "blob" or not fields[2].isdigit() or int(fields[2][:20]) > max_bytes:
             raise _refused("push.blob", f"an outgoing file's content ({oid[:12]}) is too large to be judged")
         return self.output(["cat-file", "blob", oid], max_stdout_bytes=max_bytes)
 
@@ -96,7 +96,10 @@ class Quarantine:
         """Every path of a commit's tree, folders left out."""
         _require_object_name(commit)
         listing = self.output(["ls-tree", "-r", "-z", "--full-tree", commit])
-        return MappingProxyType(dict(_entries(listing)))
+        try:
+            return MappingProxyType(dict(_entries(listing)))
+        except ValueError as error:
+            raise _refused("push.objects", "a tree of an outgoing commit could not be listed") from error
 
     def contents(self, *, max_object_bytes: int) -> Iterator[tuple[str, bytes]]:
         """Name and content of each object that would leave: files, trees, commits.

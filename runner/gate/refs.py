@@ -111,13 +111,14 @@ def _commit_of(git: Git, repository: Path, oid: str, ref: str) -> str:
 
 def _held_commit(git: Git, repository: Path, refs: Mapping[str, str], prefix: str) -> str | None:
     """The one commit whose name begins with `prefix`, when a branch or tag holds it."""
-    listing = git.output(["rev-parse", f"--disambiguate={prefix}"], repository=repository).decode("ascii").split()
+    listing = git.output(["rev-parse", f"--disambiguate={prefix}"], repository=repository).decode("ascii", "replace")
     kinds = git.output(
         ["cat-file", "--batch-check=%(objectname) %(objecttype)"],
         repository=repository,
-        stdin=[f"{oid}\n".encode("ascii") for oid in listing],
+        stdin=[f"{oid}\n".encode("ascii") for oid in listing.split() if OBJECT_NAME.fullmatch(oid)],
     )
-    commits = [line.split()[0] for line in kinds.decode("ascii").splitlines() if line.endswith(" commit")]
+    rows = [line.partition(" ") for line in kinds.decode("ascii", "replace").splitlines()]
+    commits = [oid for oid, _, kind in rows if kind == "commit" and OBJECT_NAME.fullmatch(oid)]
     if len(commits) > 1:
         raise RepositoryUnavailable(
             f"{prefix} is the beginning of {len(commits)} commits' names",

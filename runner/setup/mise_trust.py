@@ -62,7 +62,7 @@ def _toml(text: str) -> str | None:
     try:
         document = tomllib.loads(text)
         return _document(document)
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # of the form, and of a number that is too long
         return "it is no valid TOML"
     except RecursionError:
         return "it is nested too deeply"

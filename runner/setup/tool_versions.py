@@ -144,7 +144,7 @@ def _mise(text: str) -> Iterator[tuple[str, str]]:
     """Names and first versions of `[tools]`; a file that cannot be understood asks for nothing."""
     try:
         table = tomllib.loads(text).get("tools")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return
     for tool, said in table.items() if isinstance(table, dict) else ():
         first = said[0] if isinstance(said, list) and said else said
