@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from runner.controller.base_tree import list_base, read_objects
 from runner.controller.guest_git import hex_name
+from runner.controller.hooks_note import note_on_missing_hooks
 from runner.controller.left_out import find_left_out
 from runner.controller.originals import _blobs, _originals
 from runner.engine.known_flaws import Component, find_flaws
@@ -35,6 +36,7 @@ from runner.gate.refs import find_ref, list_refs
 from runner.gate.special_files import require_ordinary_files
 from runner.model.errors import RepositoryUnavailable, ToolError
 from runner.model.tree import EntryKind
+from runner.policy.answers import RecordingTree
 from runner.policy.bounded_yaml import YamlRefused, read_yaml
 from runner.policy.git_alias import split_alias
 from runner.policy.strict_json import form_fault, read_json
@@ -42,6 +44,7 @@ from runner.setup.cachable import uncachable
 from runner.setup.detect import package_json, plan_setup
 from runner.setup.mise_trust import task_file_refusal, trust_refusal
 from runner.setup.tool_versions import compare, image_versions, wishes
+from tests.support.argv_trees import FakeTree, decide
 
 unhurried = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -181,10 +184,31 @@ def _commit(data: bytes) -> None:
         with_signature(commit, data)
 
 
+def _rules(data: bytes) -> None:
+    names = (
+        "package.json",
+        ".npmrc",
+        "pnpm-workspace.yaml",
+        "mise.toml",
+        ".mise/tasks/x",
+        "src/index.js",
+        ".git/config",
+    )
+    tree = FakeTree(original=dict.fromkeys(names, _text(data)), aliases={"x": _text(data)})
+    for argv in (["npm", "run", "x"], ["pnpm", "-r", "run", "x"], ["mise", "run", "x"], ["node", "src"], ["git", "x"]):
+        decide(argv, tree)
+    recording = RecordingTree(cast(Any, tree))  # of which no more is asked than it has
+    for name in names:
+        recording.read_text(name)
+    recording.answers()
+    note_on_missing_hooks(tree)
+
+
 REPOSITORY_SAYS: Mapping[str, tuple[Callable[[bytes], object], tuple[type[Exception], ...]]] = {
     "set-up files": (_set_up, (RepositoryUnavailable,)),
     "wished tools": (_wished, ()),
     "lock files and settings": (_kept, ()),
+    "files that the rules for commands read": (_rules, (ToolError,)),
     "mise's configurations": (lambda data: trust_refusal("mise.toml", _text(data)), ()),
     "mise's version lists": (lambda data: trust_refusal(".tool-versions", _text(data)), ()),
     "mise's task files": (lambda data: task_file_refusal(_text(data)), ()),
