@@ -1,7 +1,8 @@
 """What a crash left: found by label, removed when nobody holds the run any more.
 
 Ours (this state folder's) goes when no controller holds its run. Another controller's goes only long after its own
-deadline, when that controller has plainly not done it. `objects` of neither kind are never touched.
+deadline, when that controller has plainly not done it, and only where nothing runs: the wall clock may have jumped, and
+what runs ends itself by the kernel's uptime, which cannot. `objects` of neither kind are never touched.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from runner.model.errors import RunnerError
 
 __all__ = ["FOREIGN_GRACE_SECONDS", "Swept", "is_orphan", "sweep"]
 
+_RUNNING = "running"
 FOREIGN_GRACE_SECONDS = 600
 """How long after its deadline another controller's object is left alone."""
 
@@ -32,7 +34,8 @@ def is_orphan(found: SandboxInfo, state: StateFolder, now_unix: float) -> bool:
     """Whether `found` belongs to nobody any more."""
     if found.controller_id == state.controller_id:
         return not state.alive(found.run_id)
-    return bool(found.deadline_unix) and now_unix > found.deadline_unix + FOREIGN_GRACE_SECONDS
+    late = bool(found.deadline_unix) and now_unix > found.deadline_unix + FOREIGN_GRACE_SECONDS
+    return late and found.state != _RUNNING
 
 
 def sweep(engine: Engine, state: StateFolder, now_unix: float) -> Swept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from typing import Any
 import docker
 import pytest
 
+from runner.controller.records import StateFolder
+from runner.controller.sweep import is_orphan
 from runner.engine.docker_engine import DockerEngine
 from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_ROLE
 from tests.support.cases import P0, node, sh
@@ -130,6 +133,32 @@ def test_the_sweep_leaves_a_run_alone_whose_controller_lives(
         assert len(_ours(docker_engine)) == 2  # the workspace, and the gate that waits for a push
         assert live.call(call("read_file", path="README.md"))["ok"]
         assert live.end() == 0
+
+
+def test_controllers_on_one_host_leave_each_others_runs_alone_whatever_the_clock_says(
+    r0: R0, tmp_path: Path, docker_engine: DockerEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = [tmp_path / "one", tmp_path / "two"]
+    with contextlib.ExitStack() as stack:
+        runs = []
+        for number, state in enumerate([states[0], states[1], states[1]]):  # the last two share a state folder
+            monkeypatch.setenv("RUNNER_STATE_DIR", str(state))
+            (tmp_path / str(number)).mkdir()
+            live = stack.enter_context(LiveRun(r0.remote, P0, tmp_path / str(number)))
+            assert live.call(call("read_file", path="README.md"))["ok"]
+            runs.append(live)
+        ours = [(state / "controller-id").read_text(encoding="ascii") for state in states]
+        for state in states:
+            assert run_cli("gc", environment={"RUNNER_STATE_DIR": str(state)}).exit_code == 0
+            for jump in (-(10**9), 10**9):
+                held = StateFolder(state)
+                seen = [found for found in docker_engine.objects() if found.controller_id in ours]
+                assert len(seen) == 6  # each has a workspace and a gate
+                assert [found.name for found in seen if is_orphan(found, held, time.time() + jump)] == []
+        for live in runs:
+            assert live.call(call("read_file", path="README.md"))["ok"]
+            assert live.end() == 0
+    assert [found.name for found in docker_engine.objects() if found.controller_id in ours] == []
 
 
 def test_a_container_killed_under_a_command_ends_the_run_as_lost(

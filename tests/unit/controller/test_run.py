@@ -28,6 +28,7 @@ from runner.model.errors import (
     RunLimitReached,
     RunnerError,
 )
+from tests.support.clocks import ManualClock
 from tests.support.fake_run import code_of
 from tests.support.repos import bare_repository
 from tests.support.run_bench import Bench, git
@@ -118,6 +119,18 @@ def test_a_run_over_its_time_answers_so_and_exits_as_limited(bench: Bench) -> No
         bench.clock.advance(5)
         assert write(run) == "run_limit_exceeded"
         assert run.exit_code is ExitCode.LIMIT
+    bench.proved_gone()
+
+
+@pytest.mark.parametrize("jump", [-40_000_000.0, 40_000_000.0])
+def test_a_wall_clock_that_jumps_neither_ends_nor_stretches_a_run(bench: Bench, jump: float) -> None:
+    wall = ManualClock(1_700_000_000.0)
+    bench.host = replace(bench.host, unix=wall)
+    with bench.open(limits={"runSeconds": 5}) as run:
+        wall.advance(jump)
+        assert write(run) is None
+        bench.clock.advance(5)
+        assert write(run) == "run_limit_exceeded"
     bench.proved_gone()
 
 

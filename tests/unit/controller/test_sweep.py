@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,18 @@ def test_two_controllers_never_sweep_each_others_runs_before_deadline_and_grace(
     record, found = started(engine, theirs)
     record.release()
     for now in (0.0, NOW, NOW + FOREIGN_GRACE_SECONDS):
-        assert sweep(engine, ours, now).removed == ()
-    assert sweep(engine, ours, NOW + FOREIGN_GRACE_SECONDS + 1).removed == (found,)
+        assert not is_orphan(replace(found, state="exited"), ours, now)
+    assert is_orphan(replace(found, state="exited"), ours, NOW + FOREIGN_GRACE_SECONDS + 1)
+
+
+@pytest.mark.parametrize("jump", [-1e9, 0.0, 1e9])
+def test_a_clock_that_jumped_takes_no_run_that_is_going_on(jump: float, tmp_path: Path) -> None:
+    engine, ours, theirs = FakeEngine(), StateFolder(tmp_path / "a"), StateFolder(tmp_path / "b")
+    mine, _ = started(engine, ours)
+    others, _ = started(engine, theirs)
+    assert sweep(engine, ours, NOW + jump).removed == ()
+    mine.release()
+    others.release()
 
 
 def test_a_foreign_object_without_a_deadline_is_never_swept(tmp_path: Path) -> None:
