@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
@@ -16,17 +15,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from runner.model.hidden import is_hidden
+
 __all__ = ["error_line", "json_line", "line", "output", "progress", "table", "text", "visible"]
 
-_HIDDEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
-"""Unicode categories that a terminal acts on or does not show."""
-
-
 def visible(text: str, *, keep_newlines: bool = False) -> str:
-    """`text` with every control, format, private and separator character written as an escape."""
+    """`text` with every character that is not seen, or that changes how others are shown, written as an escape."""
     return "".join(
         char
-        if (keep_newlines and char == "\n") or unicodedata.category(char) not in _HIDDEN
+        if (keep_newlines and char == "\n") or not is_hidden(char)
         else char.encode("unicode_escape").decode("ascii")
         for char in text
     )

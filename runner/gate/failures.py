@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from runner.gate.address import Address
 from runner.gate.git import GitResult
 from runner.model.errors import RepositoryUnavailable
+from runner.model.hidden import is_hidden
 
 __all__ = ["one_line", "unavailable", "visible"]
 
@@ -81,6 +82,8 @@ def one_line(stderr: str) -> str:
 def visible(text: str) -> str:
     """`text` with everything that a terminal would act on, or not show, written as an escape."""
     return "".join(
-        character if character.isprintable() else character.encode("unicode_escape", "surrogatepass").decode("ascii")
+        character
+        if character.isprintable() and not is_hidden(character)
+        else character.encode("unicode_escape", "surrogatepass").decode("ascii")
         for character in text
     )

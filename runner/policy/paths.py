@@ -10,6 +10,7 @@ from __future__ import annotations
 import unicodedata
 
 from runner.model.errors import ErrorCode, ToolError
+from runner.model.hidden import is_hidden
 
 __all__ = ["MAX_PART_BYTES", "MAX_PATH_BYTES", "lexical_escape", "parse_path", "parse_write_path", "shown"]
 
@@ -87,7 +88,7 @@ def shown(path: str) -> str:
 def _shown_character(character: str) -> str:
     if character == "`":  # it closes the quotes around the path
         return "\\x60"
-    if character.isprintable() and character != "\\":
+    if character.isprintable() and not is_hidden(character) and character != "\\":
         return character
     return character.encode("unicode_escape").decode("ascii")
 
