@@ -19,6 +19,7 @@ from runner.model.hidden import is_hidden
 
 __all__ = ["error_line", "json_line", "line", "output", "progress", "table", "text", "visible"]
 
+
 def visible(text: str, *, keep_newlines: bool = False) -> str:
     """`text` with every character that is not seen, or that changes how others are shown, written as an escape."""
     return "".join(
