@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from runner.controller.cache_store import DEFAULT_CACHE_MIB
+from runner.controller.confinement import required_of
 from runner.controller.host import GateMode, Host
 from runner.controller.places import DEFAULT_QUEUE_SECONDS, runs_that_fit
 from runner.controller.records import StateFolder
@@ -25,8 +26,8 @@ def compose(settings: Settings) -> Iterator[Host]:
 
     Raises:
         EngineUnavailable: when the engine's address cannot be used.
-        UsageError: when the state folder cannot be used, the settings name no place for the gate, or a
-            setting that counts something is no whole number.
+        UsageError: when the state folder cannot be used, or the settings ask for what is not known or count in what is
+            no whole number.
     """
     state = StateFolder(settings.state_dir)
     engine = DockerEngine(settings.docker, settings.accept_engine)
@@ -48,6 +49,7 @@ def compose(settings: Settings) -> Iterator[Host]:
             audit_key=settings.audit_key,
             max_runs=whole_number("RUNNER_MAX_RUNS", settings.max_runs, _runs_that_fit_here()),
             queue_seconds=whole_number("RUNNER_QUEUE_SECONDS", settings.queue_seconds, DEFAULT_QUEUE_SECONDS),
+            required=required_of(settings.require_engine),
         )
     finally:
         engine.close()

@@ -35,6 +35,7 @@ class Settings:
     max_runs: str | None = None  # how many runs go on at once, as it was written
     queue_seconds: str | None = None  # how long one waits for a place, as it was written
     accept_engine: frozenset[str] = frozenset()  # flaws of the engine that runs are started in spite of
+    require_engine: frozenset[str] = frozenset()  # what the engine must confine runs by: apparmor, userns, runtime:NAME
     audit_key: Path | None = None  # what seals runs, instead of the state folder's own key
     otlp_endpoint: str | None = None  # a collector of traces that `runner serve` tells what it does
     docker: Mapping[str, str] = field(default_factory=dict)
@@ -59,7 +60,8 @@ class Settings:
             cache_mib=env.get("RUNNER_CACHE_MIB") or None,
             max_runs=env.get("RUNNER_MAX_RUNS") or None,
             queue_seconds=env.get("RUNNER_QUEUE_SECONDS") or None,
-            accept_engine=frozenset(env.get("RUNNER_ACCEPT_ENGINE", "").replace(",", " ").split()),
+            accept_engine=_words(env, "RUNNER_ACCEPT_ENGINE"),
+            require_engine=_words(env, "RUNNER_REQUIRE_ENGINE"),
             audit_key=Path(env["RUNNER_AUDIT_KEY"]) if env.get("RUNNER_AUDIT_KEY") else None,
             otlp_endpoint=_otlp_endpoint(env),
             docker={key: env[key] for key in _DOCKER_KEYS if env.get(key)},
@@ -76,3 +78,8 @@ def _otlp_endpoint(env: Mapping[str, str]) -> str | None:
     """As OpenTelemetry's own variables say it: the second is the beginning of an address for all kinds of data."""
     base = env.get("OTEL_EXPORTER_OTLP_ENDPOINT")
     return env.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or (f"{base.rstrip('/')}/v1/traces" if base else None)
+
+
+def _words(env: Mapping[str, str], name: str) -> frozenset[str]:
+    """What a variable lists, with commas or blanks between."""
+    return frozenset(env.get(name, "").replace(",", " ").split())

@@ -58,7 +58,7 @@ import select
 import stat
 import sys
 import time
-from _ctypes import CFuncPtr, _SimpleCData, call_function, dlopen, dlsym, get_errno, set_errno
+from _ctypes import Array, CFuncPtr, _SimpleCData, addressof, call_function, dlopen, dlsym, get_errno, set_errno
 from _json import encode_basestring_ascii, make_encoder, make_scanner  # `json` costs 8 ms of regular expressions
 from _struct import pack, unpack_from
 
@@ -105,6 +105,8 @@ ENGINE_SOCKETS = (
 PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PR_GET_NO_NEW_PRIVS = 39
+SYSLOG_READ_ALL = 3
+CGROUPS = "/sys/fs/cgroup"
 
 MACHINES = ("x86_64", "aarch64")
 MARK_CALLS = {"x86_64": 180, "aarch64": 42}  # nfsservctl: see runner/engine/seccomp.py
@@ -1654,6 +1656,10 @@ def op_posture(head: Head, body: bytes) -> None:
         "system_calls_open": open_system_calls(),
         "apparmor": (table("/proc/self/attr/apparmor/current", 0) or table("/proc/self/attr/current", 0) or [""])[0],
         "root_is_host_root": table("/proc/self/uid_map", 0)[:1] == [f"{0:>10} {0:>10} {4294967295:>10}"],
+        "kernel": os.uname().release,
+        "kernel_names_gvisor": b"gVisor" in kernel_log(),
+        "memory_total_bytes": memory_total(),
+        "cgroups_writable": cgroups_writable()[:64],
         "root_read_only": any(path == "/" and not writable for path, _, writable in mounts),
         "writable_mounts": [path for path, _, writable in mounts if writable][:200],
         "mount_options": [f"{path} {options}" for path, options, writable in mounts if writable][:200],
@@ -1691,6 +1697,48 @@ def system_call(*words: int) -> int:
     if result > 2:
         os.close(result)
     return get_errno() if result == -1 else 0
+
+
+class Byte(_SimpleCData):  # type: ignore[type-arg]  # as Long
+    """C's char."""
+
+    _type_ = "c"
+
+
+class LogBytes(Array):  # type: ignore[type-arg]  # as Long
+    """Room for what a kernel says in its log while it starts."""
+
+    _type_ = Byte
+    _length_ = 1 << 16
+
+
+def kernel_log() -> bytes:
+    """The kernel's log; nothing where a filter or the kernel keeps it from us, as our own filter does."""
+    log = LogBytes()
+    words = (SYSLOG_READ_ALL, addressof(log), len(log))
+    size = SystemCall(dlsym(dlopen(None, os.RTLD_NOW), "klogctl"))(*(Long(word) for word in words))  # type: ignore[arg-type]  # None: this program itself
+    return bytes(memoryview(log))[: max(0, size)]
+
+
+def memory_total() -> int:
+    """All memory that the kernel says it has, in bytes; 0 when it does not say."""
+    words = (table("/proc/meminfo", 0) or [""])[0].split()
+    return int(words[1]) * 1024 if len(words) == 3 and words[0] == "MemTotal:" else 0
+
+
+def cgroups_writable() -> list[str]:
+    """The folders and files below the control groups' mount that this user may write to, folders of groups first."""
+    folders = [CGROUPS, *(f"{CGROUPS}/{name}" for name in names_in(CGROUPS))]
+    files = [f"{folder}/{name}" for folder in folders for name in names_in(folder)]
+    return [path for path in (*folders, *files) if os.access(path, os.W_OK)]
+
+
+def names_in(folder: str) -> list[str]:
+    """The names in a folder; none where it is no folder, or cannot be listed."""
+    try:
+        return sorted(os.listdir(folder))  # noqa: PTH208  # pathlib costs 10 ms
+    except OSError:
+        return []
 
 
 def open_system_calls() -> list[str]:

@@ -43,7 +43,7 @@ _MEMORY_MIB = 3072  # index-pack and pack-objects of a repository of some gigaby
 _FILE_MIB = 64 * 1024  # the bound of a pack is git's caller's; this one only has to be above it
 _OWN_MIB = 64
 _OWN_INODES = 1000
-_PIDS = 128
+_PIDS = 512  # git needs a few; under gVisor the threads of its kernel count too
 _OPEN_FILES = 4096
 _KNOWN_HOSTS = Path("/etc/ssh/known_hosts")
 # Mounted over, these would take the image's own programs away.
@@ -131,7 +131,7 @@ def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
         image=run.host.engine.image(run.host.gate_image).id,
         limits=limits,
         deadline_unix=run.deadline_unix,
-        runtime=run.policy.runtime,
+        runtime=run.runtime,
         role=role,
         user=user,
         mounts=mounts,

@@ -8,6 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from runner.audit.keys import SigningKey, named_key, own_key
+from runner.controller.confinement import NOTHING_REQUIRED, Required
 from runner.controller.places import DEFAULT_QUEUE_SECONDS, Places
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine
@@ -44,6 +45,7 @@ class Host:
     npm_registry_address: str | None = None
     cache_mib: int = 0
     audit_key: Path | None = None
+    required: Required = NOTHING_REQUIRED
     max_runs: int = 0
     queue_seconds: float = DEFAULT_QUEUE_SECONDS
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from runner.engine import seccomp
 from runner.engine.contract import GuestPosture, HostPosture, Mount, SandboxLimits
+from runner.engine.runtimes import Kernel, promised_kernel, seen_kernel
 from runner.model.errors import PostureFailed
 
 __all__ = ["Cage", "Check", "prove", "require"]
@@ -19,7 +20,10 @@ __all__ = ["Cage", "Check", "prove", "require"]
 _MIB = 1024 * 1024
 # The run's own tmpfs mounts, and the kernel's API mounts that every container has and that root owns.
 _OWN_MOUNTS = frozenset({"/workspace", "/home/agent", "/tmp"})  # noqa: S108 - inside the container
-_API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc", "/sys/fs/cgroup"})  # noqa: S108 - the same
+_API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc"})  # noqa: S108 - the same
+# An engine that remaps users mounts them writable, and leaves it to the owner of the files, who is root: so what counts
+# is whether a file there can be written to, which has a check of its own.
+_CGROUP_MOUNTS = "/sys/fs/cgroup"
 
 # What each mount that programs may write to must have. A file there can then neither raise privileges nor be a device;
 # programs are executed from the run's own mounts, and from nowhere else that can be written to.
@@ -31,6 +35,12 @@ _MOUNT_OPTIONS = {
 }
 
 _NO_APPARMOR = "none on this host"
+
+_UNSEEN_IN_GVISOR = frozenset(
+    {"seccomp profile", "system calls refused", "apparmor", "user namespace", "workspace inodes"}
+)
+"""What gVisor has no word for inside. The system calls that the filter is there to keep from the host's kernel end in
+gVisor's, which counts no inodes, and shows nothing of the host's users and profiles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +67,16 @@ _WORKSPACE = Cage()
 def prove(
     limits: SandboxLimits, runtime: str, host: HostPosture, guest: GuestPosture, cage: Cage = _WORKSPACE
 ) -> tuple[Check, ...]:
-    """One check for each control, in the order of the report."""
+    """One check for each control, in the order of the report.
+
+    Under a runtime that promises gVisor's kernel, what cannot be seen in it is left out, or is the engine's word alone.
+    """
+    kernel = promised_kernel(runtime)
     memory = (limits.memory_mib + limits.workspace_mib) * _MIB
     # Below /proc the engine mounts /dev/null over what must not be read; such a mask is no place to write to.
     given = {mount.target for mount in cage.mounts if mount.writable}
-    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS - given
-    stray = sorted(mount for mount in others if not mount.startswith("/proc/"))
+    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS - {_CGROUP_MOUNTS} - given
+    stray = sorted(mount for mount in others if not mount.startswith(("/proc/", f"{_CGROUP_MOUNTS}/")))
     checks: Sequence[tuple[str, object, object]] = (
         ("not privileged", False, host.privileged),
         ("capabilities dropped", True, host.capabilities_dropped_all and not host.capabilities_added),
@@ -79,6 +93,7 @@ def prove(
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),
         (_mount_control(cage), sorted(mount.said for mount in cage.mounts), sorted(host.binds)),
         ("no other writable mounts", [], stray),
+        ("control groups read-only", [], sorted(guest.cgroups_writable)),
         ("mount options", [], _lax_mounts(guest)),
         ("no engine socket", False, guest.engine_socket_visible),
         ("no network interface", ("lo",), guest.interfaces),
@@ -87,6 +102,7 @@ def prove(
         ("log driver off", "none", host.log_driver),
         ("init process", True, host.init),
         ("runtime", runtime, host.runtime),
+        ("kernel", kernel, _kernel(host, guest)),
         ("processes limit", (limits.pids, limits.pids), (host.pids_limit, guest.pids_max)),
         ("memory limit", (memory, memory), (host.memory_bytes, guest.memory_max_bytes)),
         ("no swap growth", memory, host.memory_swap_bytes),
@@ -97,17 +113,40 @@ def prove(
         ("workspace size", limits.workspace_mib * _MIB, guest.workspace_bytes),
         ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
     )
+    if kernel is Kernel.GVISOR:
+        other = _in_gvisor(limits, memory, host, guest)
+        shown = [check for check in checks if check[0] not in _UNSEEN_IN_GVISOR]
+        checks = [(name, *other.get(name, (want, got))) for name, want, got in shown]
     return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in checks)
 
 
-def _lax_mounts(guest: GuestPosture) -> list[str]:
+def _kernel(host: HostPosture, guest: GuestPosture) -> Kernel:
+    return seen_kernel(host.kernel, guest.kernel, names_gvisor=guest.kernel_names_gvisor)
+
+
+def _in_gvisor(
+    limits: SandboxLimits, memory: int, host: HostPosture, guest: GuestPosture
+) -> dict[str, tuple[object, object]]:
+    """What is asked for and seen of controls that gVisor shows in another way, or leaves to the engine's word."""
+    # All the memory that its kernel was given: the bound, or what the host has where that is less.
+    bounded = 0 < guest.memory_total_bytes <= memory
+    return {
+        "seccomp filter": (seccomp.OWN_FILTER, host.seccomp),
+        "mount options": ([], _lax_mounts(guest, told=frozenset({"noexec"}))),
+        "processes limit": (limits.pids, host.pids_limit),
+        "memory limit": ((memory, True), (host.memory_bytes, bounded)),
+    }
+
+
+def _lax_mounts(guest: GuestPosture, told: frozenset[str] = _NO_PRIVILEGE | {"noexec"}) -> list[str]:
     """The writable mounts that lack an option, each with what it lacks; one whose options were not told lacks all."""
-    told = [entry.partition(" ") for entry in guest.mount_options]
+    entries = [entry.partition(" ") for entry in guest.mount_options]
     lacking = []
     for mount in sorted(_MOUNT_OPTIONS.keys() & set(guest.writable_mounts)):
         # What is mounted twice at one place is told twice; the upper one may be taken away again.
-        layers = [text.split(",") for path, _, text in told if path == mount]
-        missing = {option for option in _MOUNT_OPTIONS[mount] if not all(option in layer for layer in layers or [[]])}
+        layers = [text.split(",") for path, _, text in entries if path == mount]
+        needed = _MOUNT_OPTIONS[mount] & told
+        missing = {option for option in needed if not all(option in layer for layer in layers or [[]])}
         lacking += [f"{mount} without {','.join(sorted(missing))}"] if missing else []
     return lacking
 
@@ -131,7 +170,7 @@ def _mount_control(cage: Cage) -> str:
 
 def _said(value: object) -> str:
     """The value as JSON writes it, text as it is."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return str(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _is_root(user: str) -> bool:

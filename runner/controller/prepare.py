@@ -19,6 +19,7 @@ from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.canary import CanaryWatch, plant
+from runner.controller.confinement import runtime_for
 from runner.controller.environment import OFFLINE, command_environment
 from runner.controller.gate_rooms import transfer_git
 from runner.controller.guest_git import GuestGit
@@ -81,6 +82,7 @@ class Prepared:
         self.sandbox: Sandbox
         self.git: GuestGit
         self.baseline: Baseline
+        self.runtime: str
         self.on_decision: OnDecision = lambda _decision, _basis: None
         self.on_output: OutputSink | None = None
 
@@ -117,6 +119,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         RunnerError: of whichever step failed; `run.close` takes down what there is.
     """
     policy = run.policy
+    run.runtime = runtime_for(run)
     image = run.host.engine.image(policy.image or run.host.image)
     roles = roles_of(run.host, image)
     run.facts["image"] = {"reference": image.reference, "id": image.id}
@@ -247,7 +250,7 @@ def _begin_start(run: Prepared, image: ImageInfo) -> Starting:
         image=image.id,  # the id that was looked at, so that a tag moved meanwhile changes nothing
         limits=_bounds(run),
         deadline_unix=run.deadline_unix,
-        runtime=run.policy.runtime,
+        runtime=run.runtime,
     )
     run.progress("starting a fresh workspace")
     run.audit.append("workspace.start", {"image": image.id, "deadline_unix": spec.deadline_unix})
@@ -263,7 +266,7 @@ def _finish_start(run: Prepared, starting: Starting) -> None:
     run.sandbox = starting.sandbox()
     run.watch.start("posture")
     seen = (run.sandbox.host_posture(), run.sandbox.guest_posture())
-    checks = posture.prove(_bounds(run), run.policy.runtime, *seen)
+    checks = posture.prove(_bounds(run), run.runtime, *seen)
     run.facts["posture"] = [asdict(check) for check in checks]
     run.audit.append("posture", {"checks": run.facts["posture"]})
     posture.require(checks)

@@ -263,6 +263,10 @@ class GuestPosture:
     system_calls_open: tuple[str, ...]  # of a list that no program here needs: those that a filter does not refuse
     apparmor: str  # as the kernel writes it: a profile's name and its mode; empty without AppArmor
     root_is_host_root: bool  # user 0 in here is user 0 of the host: no user namespace in between
+    kernel: str  # the release that the kernel says it is
+    kernel_names_gvisor: bool  # in its log, which only some kernels let us read
+    memory_total_bytes: int  # the whole memory that the kernel says it has
+    cgroups_writable: tuple[str, ...]  # control files that the programs' user could write to
     root_read_only: bool
     writable_mounts: tuple[str, ...]
     mount_options: tuple[str, ...]
@@ -289,6 +293,7 @@ class HostPosture:
     seccomp: str  # which filter was asked for: a word of `engine.seccomp`
     apparmor: str  # the profile that the engine puts on containers; empty where the host has no AppArmor
     user_remapped: bool  # the engine remaps users, and does so for this container
+    kernel: str  # the release of the kernel that the engine itself runs on
     root_read_only: bool
     network_none: bool
     binds: tuple[str, ...]
@@ -366,10 +371,11 @@ class EngineInfo:
     version: str
     api_version: str
     runtimes: tuple[str, ...]
-    security: tuple[str, ...]  # what it confines containers by: seccomp, apparmor, selinux, userns
+    security: tuple[str, ...]  # what it confines containers by: seccomp, apparmor, selinux, userns, rootless
     cgroup_version: str
     storage: str
     components: tuple[Component, ...] = ()  # the engine itself, and what it starts containers with
+    kernel: str = ""  # the release of the kernel that it runs on
 
 
 @dataclass(frozen=True, slots=True)

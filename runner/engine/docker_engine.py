@@ -109,6 +109,7 @@ class DockerEngine:
             cgroup_version=str(facts.get("CgroupVersion", "1")),
             storage=str(facts.get("Driver", "")),
             components=components_of(version),
+            kernel=str(facts.get("KernelVersion", "")),
         )
 
     def image(self, reference: str) -> ImageInfo:
@@ -152,7 +153,7 @@ class DockerEngine:
             with engine_errors("starting the workspace container"):
                 api.start(container_id)
             root, called = root_of(spec), called_in_errors(spec)
-            return DockerSandbox(api, container_id, spec.user, root, self._remove_container, info.security, called)
+            return DockerSandbox(api, container_id, spec.user, root, self._remove_container, info, called)
         except BaseException:
             self._remove_container(container_id)
             raise
@@ -176,7 +177,7 @@ class DockerEngine:
                 working_dir="/",
                 environment={},
                 network_disabled=True,
-                host_config=api.create_host_config(**plan.host),
+                host_config={**api.create_host_config(**plan.host), **plan.bare_host},
             )
             try:
                 with engine_errors("creating the workspace container"):

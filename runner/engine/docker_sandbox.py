@@ -12,7 +12,7 @@ from docker.errors import DockerException
 
 from runner.engine import seccomp
 from runner.engine.channel import HelperChannel
-from runner.engine.contract import HostPosture
+from runner.engine.contract import EngineInfo, HostPosture
 from runner.engine.docker_silence import why_silent
 from runner.engine.docker_stream import DockerStream
 from runner.model.errors import EngineUnavailable, SandboxLost
@@ -35,11 +35,11 @@ class DockerSandbox(HelperChannel):
         user: str,
         root: str,
         remove: Callable[[str], None],
-        security: tuple[str, ...] = (),
+        engine: EngineInfo,
         named: str = "the workspace",
     ) -> None:
         self._api = api
-        self._security = security
+        self._engine = engine
         self._container_id = container_id
         self._user = user
         self._root = root
@@ -107,11 +107,13 @@ class DockerSandbox(HelperChannel):
         posture = _posture(seen["HostConfig"], seen["Config"], seen.get("Mounts") or [])
         # The engine's own word on what it has, and not the container's: a profile that was left off must not look as
         # if the host had none.
-        confined = "apparmor" in self._security
+        security = self._engine.security
+        remapped = "userns" in security and posture.user_remapped
         return replace(
             posture,
-            apparmor=_ENGINES_APPARMOR if confined else "",
-            user_remapped="userns" in self._security and posture.user_remapped,
+            apparmor=_ENGINES_APPARMOR if "apparmor" in security else "",
+            user_remapped=remapped or "rootless" in security,
+            kernel=self._engine.kernel,
         )
 
     def remove(self) -> None:
@@ -138,6 +140,7 @@ def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str
         no_new_privileges=any(option.replace(":", "=") in _NO_NEW_PRIVILEGES for option in options),
         seccomp=seccomp.named(options),
         apparmor="",
+        kernel="",
         user_remapped=host.get("UsernsMode") != "host",
         root_read_only=bool(host.get("ReadonlyRootfs")),
         network_none=host.get("NetworkMode") == "none",

@@ -8,7 +8,7 @@ and the few folders of the host that its spec names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from runner.engine import seccomp
@@ -38,6 +38,17 @@ MIB = 1024 * 1024
 HOME_MIB = 1024  # package managers' caches during set-up; emptied before the first call
 TMP_MIB = 512
 HOME_INODES = 400_000
+_CONTROLLERS = (
+    *("blkio", "cpu", "cpuacct", "cpu,cpuacct", "cpuset", "devices", "freezer", "hugetlb", "memory", "misc"),
+    *("net_cls", "net_cls,net_prio", "net_prio", "perf_event", "pids", "rdma", "systemd", "unified"),
+)
+# The engine's own list, whose place this takes, and the control groups of both versions. An engine that remaps users
+# mounts those writable: a room of the gate, which runs as the host's root where the controller does, could raise its own
+# limits. And crun leaves the folder above them to everybody. What is not there is passed over.
+_READ_ONLY = (
+    *("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"),
+    *("/sys/fs/cgroup", *(f"/sys/fs/cgroup/{name}" for name in _CONTROLLERS)),
+)
 TMP_INODES = 100_000
 
 
@@ -51,6 +62,7 @@ class ContainerPlan:
     user: str
     labels: dict[str, str]
     host: dict[str, Any]
+    bare_host: dict[str, Any] = field(default_factory=dict)  # of the host config, what the SDK has no word for
 
 
 def _tmpfs(size_mib: int, inodes: int, *, user: str, mode: str) -> str:
@@ -146,4 +158,5 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = 
         user=KEEPER,
         labels=labels,
         host=host,
+        bare_host={"ReadonlyPaths": list(_READ_ONLY)},
     )
