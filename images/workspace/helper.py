@@ -1310,7 +1310,7 @@ class Running:
             "file_size": os.WIFSIGNALED(self.program.status or 0)
             and os.WTERMSIG(self.program.status or 0) == _signal.SIGXFSZ,
             "workspace_bytes": STATE.contained and space.f_bavail == 0,
-            "workspace_inodes": STATE.contained and space.f_favail == 0,
+            "workspace_inodes": STATE.contained and space.f_files > 0 and space.f_favail == 0,
         }
         return [name for name, is_met in met.items() if is_met]
 

@@ -24,6 +24,9 @@ _API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc"}
 # An engine that remaps users mounts them writable, and leaves it to the owner of the files, who is root: so what counts
 # is whether a file there can be written to, which has a check of its own.
 _CGROUP_MOUNTS = "/sys/fs/cgroup"
+# Devices that do nothing to the host, and that every container has: nodes of its own, but in a user namespace, where
+# nobody can make any, mounts of the host's.
+_DEVICES = frozenset(f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero"))
 
 # What each mount that programs may write to must have. A file there can then neither raise privileges nor be a device;
 # programs are executed from the run's own mounts, and from nowhere else that can be written to.
@@ -75,7 +78,8 @@ def prove(
     memory = (limits.memory_mib + limits.workspace_mib) * _MIB
     # Below /proc the engine mounts /dev/null over what must not be read; such a mask is no place to write to.
     given = {mount.target for mount in cage.mounts if mount.writable}
-    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS - {_CGROUP_MOUNTS} - given
+    devices = _DEVICES if host.user_remapped else frozenset()
+    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS - {_CGROUP_MOUNTS} - devices - given
     stray = sorted(mount for mount in others if not mount.startswith(("/proc/", f"{_CGROUP_MOUNTS}/")))
     checks: Sequence[tuple[str, object, object]] = (
         ("not privileged", False, host.privileged),
