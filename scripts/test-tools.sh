@@ -1,12 +1,22 @@
 #!/bin/bash
-# What tests need of the host beside the virtual environment: ripgrep, since the helper is also tested without a container.
+# What tests need of the host beside the virtual environment: ripgrep, since the helper is also tested without a container;
+# and where there is an engine to test on, two more runtimes, crun and gVisor's runsc.
 set -euo pipefail
 
-command -v rg >/dev/null && exit 0
+missing=()
+command -v rg >/dev/null || missing+=(ripgrep)
+if command -v dockerd >/dev/null; then
+    for runtime in crun runsc; do
+        command -v "$runtime" >/dev/null || missing+=("$runtime")
+    done
+fi
+[ ${#missing[@]} = 0 ] && exit 0
+
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-    printf '· installing ripgrep\n' >&2
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends ripgrep >/dev/null
+    printf '· installing %s\n' "${missing[*]}" >&2
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 else
-    printf 'make: ripgrep is missing, which some tests run. Install it (Debian: apt-get install ripgrep), then again.\n' >&2
+    printf 'make: %s missing, which some tests run. Install it (Debian: apt-get install %s), then again.\n' \
+        "${missing[*]}" "${missing[*]}" >&2
     exit 1
 fi

@@ -91,7 +91,7 @@ def prove(
         ("seccomp profile", seccomp.mark(), guest.seccomp_mark),
         ("system calls refused", [], sorted(guest.system_calls_open)),
         ("apparmor", _apparmor(host), guest.apparmor if host.apparmor else _NO_APPARMOR),
-        ("user namespace", _users(host.user_remapped), _users(not guest.root_is_host_root)),
+        ("user namespace", _users(host.user_remapped and not cage.mounts), _users(not guest.root_is_host_root)),
         (_user_control(cage), cage.user, f"{guest.uid}:{guest.gid}"),
         ("main process not root", False, _is_root(host.user)),
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),

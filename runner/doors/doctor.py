@@ -1,7 +1,7 @@
 """`runner doctor`: whether this host can run a repository, one finding per thing that must hold, each with its mend.
 
-It looks and changes nothing. `ok` needs no action, `warn` names what is weaker than it could be, `fail` keeps runs from
-starting or from being contained.
+It looks and changes nothing. `ok` needs no action, and a mend beside it says how the host could be stronger; `warn`
+names what is weaker than it should be, `fail` keeps runs from starting or from being contained.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Protocol
 
 import typer
 
 from runner.doors import render
+from runner.doors.doctor_confinement import confinement
+from runner.doors.finding import Finding
 from runner.engine.docker_images import LABEL_BASE, DockerImages, EngineHealth, ImageState
 from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
 from runner.engine.known_flaws import ACCEPT_ALL, find_flaws
@@ -35,16 +36,6 @@ SLOW_STORAGE = ("vfs", "devicemapper", "aufs")  # copy whole layers, or are no l
 WARN_FREE_BYTES = 5_000_000_000  # the image and its build take about 3 GB
 FAIL_FREE_BYTES = 1_000_000_000
 GIT_SECONDS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. `mend` is one line, and empty where nothing needs mending."""
-
-    check: str
-    state: Literal["ok", "warn", "fail"]
-    found: str
-    mend: str = ""
 
 
 class Looks(Protocol):
@@ -73,6 +64,7 @@ def run_doctor(
         with closing((connect or _connect(settings))()) as engine:
             health = engine.health()
             findings += _engine(health)
+            findings += confinement(health, settings.require_engine)
             findings += _flaws(health, settings.accept_engine)
             findings += _image(engine)
         findings.append(_gate(settings, connect_gate or _connect(settings, GATE)))
@@ -179,11 +171,6 @@ def _engine(health: EngineHealth) -> Iterator[Finding]:
     old = _version(health.version) < OLDEST_ENGINE
     wanted = f"Install Docker {OLDEST_ENGINE[0]}.{OLDEST_ENGINE[1]} or newer." if old else ""
     yield Finding("engine", "warn" if old else "ok", f"Docker {health.version} on {health.architecture}", wanted)
-    if health.seccomp:
-        yield Finding("seccomp", "ok", "on")
-    else:
-        yield Finding("seccomp", "fail", "off", "Start the engine on a kernel with seccomp, without `unconfined`.")
-    yield _confinement(health)
     yield _limits(health)
     slow = health.storage in SLOW_STORAGE
     yield Finding(
@@ -191,12 +178,6 @@ def _engine(health: EngineHealth) -> Iterator[Finding]:
     )
     if Path(health.data_root).is_dir():  # a remote engine's folder is not here to be measured
         yield _space("disk: engine", Path(health.data_root))
-
-
-def _confinement(health: EngineHealth) -> Finding:
-    apparmor = "AppArmor's docker-default" if "apparmor" in health.security else "no AppArmor on this host"
-    users = "users remapped" if "userns" in health.security else "users not remapped"
-    return Finding("confinement", "ok", f"{apparmor}, {users}; each run proves what there is")
 
 
 def _flaws(health: EngineHealth, accepted: frozenset[str]) -> Iterator[Finding]:

@@ -292,7 +292,7 @@ class HostPosture:
     no_new_privileges: bool
     seccomp: str  # which filter was asked for: a word of `engine.seccomp`
     apparmor: str  # the profile that the engine puts on containers; empty where the host has no AppArmor
-    user_remapped: bool  # the engine remaps users, and does so for this container
+    user_remapped: bool  # the engine gives containers other users than the host's, where they don't ask for those
     kernel: str  # the release of the kernel that the engine itself runs on
     root_read_only: bool
     network_none: bool

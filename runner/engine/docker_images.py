@@ -97,7 +97,8 @@ class EngineHealth:
     limits_missing: tuple[str, ...]  # cgroup limits that it cannot set
     data_root: str
     components: tuple[Component, ...] = ()
-    security: tuple[str, ...] = ()  # what it confines containers by: apparmor, selinux, userns
+    security: tuple[str, ...] = ()  # what it confines containers by: apparmor, selinux, userns, rootless
+    runtimes: tuple[str, ...] = ("runc",)  # names that a policy may use
 
 
 class DockerImages:
@@ -231,6 +232,7 @@ class DockerImages:
             data_root=str(facts.get("DockerRootDir", "")),
             components=components_of(version),
             security=tuple(option.partition(",")[0].removeprefix("name=") for option in options),
+            runtimes=tuple(sorted(facts.get("Runtimes") or {})),
         )
 
     def close(self) -> None:

@@ -108,11 +108,10 @@ class DockerSandbox(HelperChannel):
         # The engine's own word on what it has, and not the container's: a profile that was left off must not look as
         # if the host had none.
         security = self._engine.security
-        remapped = "userns" in security and posture.user_remapped
         return replace(
             posture,
             apparmor=_ENGINES_APPARMOR if "apparmor" in security else "",
-            user_remapped=remapped or "rootless" in security,
+            user_remapped=not {"userns", "rootless"}.isdisjoint(security),
             kernel=self._engine.kernel,
         )
 
@@ -141,7 +140,7 @@ def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str
         seccomp=seccomp.named(options),
         apparmor="",
         kernel="",
-        user_remapped=host.get("UsernsMode") != "host",
+        user_remapped=False,
         root_read_only=bool(host.get("ReadonlyRootfs")),
         network_none=host.get("NetworkMode") == "none",
         binds=tuple([str(b) for b in host.get("Binds") or ()] + bound),

@@ -43,8 +43,8 @@ _CONTROLLERS = (
     *("net_cls", "net_cls,net_prio", "net_prio", "perf_event", "pids", "rdma", "systemd", "unified"),
 )
 # The engine's own list, whose place this takes, and the control groups of both versions. An engine that remaps users
-# mounts those writable: a room of the gate, which runs as the host's root where the controller does, could raise its own
-# limits. And crun leaves the folder above them to everybody. What is not there is passed over.
+# mounts those writable: a room of the gate, which runs as the host's root where the controller does, could raise its
+# own limits. And crun leaves the folder above them to everybody. What is not there is passed over.
 _READ_ONLY = (
     *("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"),
     *("/sys/fs/cgroup", *(f"/sys/fs/cgroup/{name}" for name in _CONTROLLERS)),

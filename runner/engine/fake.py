@@ -380,13 +380,15 @@ class FakeEngine:
     guest: GuestPosture = GOOD_GUEST
     host: HostPosture = GOOD_HOST
     down: bool = False
+    runtimes: tuple[str, ...] = ("runc",)
+    security: tuple[str, ...] = ("seccomp",)
     sandboxes: dict[str, FakeSandbox] = field(default_factory=dict)
     _infos: dict[str, SandboxInfo] = field(default_factory=dict)
 
     def info(self) -> EngineInfo:
         """What answers."""
         self._require_up()
-        return EngineInfo("fake", "1", "1", ("runc",), security=("seccomp",), cgroup_version="2", storage="memory")
+        return EngineInfo("fake", "1", "1", self.runtimes, self.security, cgroup_version="2", storage="memory")
 
     def image(self, reference: str) -> ImageInfo:
         """See `Engine.image`."""

@@ -1,8 +1,7 @@
 """From a file or a preset's name to a policy that can take effect, or one line that says why not.
 
-The file is read with bounds and without YAML's dangerous parts (`bounded_yaml`), every key is checked strictly
-(`document`), and a key that asks for something that is not enforced is refused. This is the only part of the policy
-core that touches a file, and it touches only the one it is handed.
+The file is read with bounds and without YAML's dangerous parts (`bounded_yaml`), and every key is checked strictly
+(`document`). This is the only part of the policy core that touches a file, and it touches only the one it is handed.
 """
 
 from __future__ import annotations
@@ -15,27 +14,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from runner.model.errors import PolicyInvalid
-from runner.policy.bounded_yaml import MAX_BYTES, YamlDocument, YamlRefused, read_yaml
+from runner.policy.bounded_yaml import MAX_BYTES, YamlRefused, read_yaml
 from runner.policy.document import Policy
 from runner.policy.faults import MAX_FAULTS, fault_lines, nearest
 from runner.policy.presets import preset_names, preset_path
 
-__all__ = ["NOT_YET_ENFORCED", "LoadedPolicy", "NotYetEnforced", "load_policy", "parse_policy", "policy_digest"]
+__all__ = ["LoadedPolicy", "load_policy", "parse_policy", "policy_digest"]
 
 _LINT = "Correct the policy file; nothing was started."
-
-
-@dataclass(frozen=True, slots=True)
-class NotYetEnforced:
-    """A key that only takes one value for now, since nothing enforces the others."""
-
-    key: tuple[str, ...]
-    only: object
-    reason: str
-
-
-NOT_YET_ENFORCED: tuple[NotYetEnforced, ...] = ()
-"""A policy that asks for one of these is refused: a rule that is written down and not enforced protects nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +59,6 @@ def parse_policy(content: bytes, *, source: str) -> LoadedPolicy:
         policy = Policy.model_validate(document.data)
     except ValidationError as error:
         raise PolicyInvalid(_first(fault_lines(error, document), source), hint=_LINT) from error
-    _refuse_not_enforced(policy, document, source)
     return LoadedPolicy(policy, source, policy_digest(policy))
 
 
@@ -117,14 +102,3 @@ def _first(faults: list[tuple[int, str]], source: str) -> str:
     least = "at least " if len(faults) == MAX_FAULTS else ""
     more = f" (and {least}{len(faults) - 1} more)" if len(faults) > 1 else ""
     return f"{source}:{line}: {text}{more}"
-
-
-def _refuse_not_enforced(policy: Policy, document: YamlDocument, source: str) -> None:
-    data = policy.model_dump(by_alias=True)
-    for entry in NOT_YET_ENFORCED:
-        value: object = data
-        for key in entry.key:
-            value = value[key] if isinstance(value, dict) else None
-        if value != entry.only:
-            line = document.lines.get(entry.key, 1)
-            raise PolicyInvalid(f"{source}:{line}: field `{'.'.join(entry.key)}`: {entry.reason}", hint=_LINT)

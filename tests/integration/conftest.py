@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from tests.support.engine_fixtures import asking_for, private_engine
 from tests.support.service_fixtures import (
     authority,
     code_host_https,
@@ -16,11 +17,13 @@ from tests.support.service_fixtures import (
 )
 
 __all__ = [
+    "asking_for",
     "authority",
     "code_host_https",
     "code_host_ssh",
     "evil",
     "npm_registry",
+    "private_engine",
     "private_registry",
     "service_client",
     "service_image",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.controller.posture import prove
-from runner.engine import docker_engine, docker_spec
-from runner.engine.contract import GuestPosture, SandboxSpec
+from runner.engine.contract import GuestPosture
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import PostureFailed
 from tests.conftest import TEST_LIMITS, sandbox_spec
@@ -34,19 +31,6 @@ PROBED = {
     "socket of netfilter",
 }
 """What a kernel without any filter answers whatever its own settings are."""
-
-
-@pytest.fixture
-def asking_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """What is put here goes into the plan of each container that is started."""
-    changes: dict[str, Any] = {}
-
-    def plan(spec: SandboxSpec, **how: Any) -> docker_spec.ContainerPlan:
-        made = docker_spec.container_plan(spec, **how)
-        return replace(made, host={**made.host, **changes})
-
-    monkeypatch.setattr(docker_engine, "container_plan", plan)
-    yield changes
 
 
 def _seen(engine: DockerEngine) -> tuple[GuestPosture, set[str]]:

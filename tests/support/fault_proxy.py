@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["After", "FaultProxy", "Moment"]
+__all__ = ["ENGINE", "After", "FaultProxy", "Moment"]
 
 _TAIL_BYTES = 200  # more than any moment's words have, so that no cut between two reads hides them
 ENGINE = "/var/run/docker.sock"
@@ -67,7 +67,9 @@ class FaultProxy:
                     self._cut(client)
                     continue
                 engine = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                engine.connect(self._engine)
+                if engine.connect_ex(self._engine):  # it is down
+                    self._cut(client, engine)
+                    continue
                 self._open += [client, engine]
                 threading.Thread(target=self._pass, args=(client, engine, True), daemon=True).start()
                 threading.Thread(target=self._pass, args=(engine, client, False), daemon=True).start()

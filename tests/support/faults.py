@@ -20,10 +20,10 @@ import yaml
 from runner.engine.docker_spec import LABEL_CONTROLLER, LABEL_ROLE
 from tests.support.cases import P0, node, sh
 from tests.support.cli import call
-from tests.support.fault_proxy import After, FaultProxy, Moment
+from tests.support.fault_proxy import ENGINE, After, FaultProxy, Moment
 from tests.support.repos import build_r0, git
 
-__all__ = ["Fault", "Outcome", "Step", "run_with"]
+__all__ = ["Fault", "Outcome", "Step", "run_into", "run_with"]
 
 _END_SECONDS = 280
 _FULL = "filler"
@@ -85,47 +85,54 @@ class Outcome:
 
 def run_with(fault: Fault, step: Step, folder: Path) -> Outcome:
     """The outcome of a run into which the fault fell at the step. Its state folder is the cell's own."""
+    state = folder / "state"
+    with _small_disk(state, wanted=fault is Fault.DISK_FULL):
+        return run_into(step, lambda controller: _do(fault, controller, state), folder)
+
+
+def run_into(step: Step, act: Callable[[subprocess.Popen[str]], After], folder: Path, engine: str = ENGINE) -> Outcome:
+    """The outcome of a run with the state folder `folder`/state, into which `act` fell at the step."""
     r0 = build_r0(folder / "r0")
     before = _refs(r0.remote)
     policy, out, state = folder / "policy.yml", folder / "out", folder / "state"
     policy.write_text(yaml.safe_dump(_POLICY), encoding="utf-8")
     socket = folder / "e.sock"
     environment = {**os.environ, "RUNNER_STATE_DIR": str(state), "GIT_CONFIG_GLOBAL": "/dev/null"}
+    environment["DOCKER_HOST"] = f"unix://{engine}"
     argv = [sys.executable, "-m", "runner.doors.cli", "run", "--repo", str(r0.remote), "--ref", "agent/x1"]
     argv += ["--policy", str(policy), "--calls", "-", "--out", str(out)]
-    with _small_disk(state, wanted=fault is Fault.DISK_FULL):
-        started: list[subprocess.Popen[str]] = []
-        proxy = FaultProxy(socket, step.value, lambda: _do(fault, started[0], state))
-        started.append(
-            subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**environment, "DOCKER_HOST": f"unix://{socket}"},
-            )
+    started: list[subprocess.Popen[str]] = []
+    proxy = FaultProxy(socket, step.value, lambda: act(started[0]))
+    started.append(
+        subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**environment, "DOCKER_HOST": f"unix://{socket}"},
         )
-        try:
-            lines = "".join(json.dumps({"tool": tool, "arguments": said}) + "\n" for tool, said in _CALLS)
-            stdout, stderr = started[0].communicate(lines, timeout=_END_SECONDS)
-        finally:
-            started[0].kill()
-            proxy.close()
-        swept = _gc(environment)
-        report = _report(state, out)
-        return Outcome(
-            happened=proxy.happened.is_set(),
-            exit_code=started[0].returncode,
-            status=report.get("status"),
-            ended=(report.get("ended") or {}).get("code"),
-            torn_down=(report.get("teardown") or {}).get("verified"),
-            answers=[json.loads(line) for line in stdout.splitlines()],
-            stderr=stderr,
-            swept=swept,
-            leftovers=_leftovers(state),
-            remote=_difference(r0.remote, before),
-        )
+    )
+    try:
+        lines = "".join(json.dumps({"tool": tool, "arguments": said}) + "\n" for tool, said in _CALLS)
+        stdout, stderr = started[0].communicate(lines, timeout=_END_SECONDS)
+    finally:
+        started[0].kill()
+        proxy.close()
+    swept = _gc(environment)
+    report = _report(state, out)
+    return Outcome(
+        happened=proxy.happened.is_set(),
+        exit_code=started[0].returncode,
+        status=report.get("status"),
+        ended=(report.get("ended") or {}).get("code"),
+        torn_down=(report.get("teardown") or {}).get("verified"),
+        answers=[json.loads(line) for line in stdout.splitlines()],
+        stderr=stderr,
+        swept=swept,
+        leftovers=_leftovers(state, engine),
+        remote=_difference(r0.remote, before),
+    )
 
 
 def _do(fault: Fault, controller: subprocess.Popen[str], state: Path) -> After:
@@ -195,8 +202,8 @@ def _report(state: Path, out: Path) -> dict[str, Any]:
     return {}
 
 
-def _leftovers(state: Path) -> list[str]:
-    with contextlib.closing(docker.from_env()) as client:
+def _leftovers(state: Path, engine: str) -> list[str]:
+    with contextlib.closing(docker.DockerClient(base_url=f"unix://{engine}", version="auto")) as client:
         left = [str(container.name) for container in _mine(client, state)]
     return left + [str(path) for path in (state / "runs").glob("*/quarantine")]
 

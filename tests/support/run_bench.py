@@ -13,6 +13,7 @@ from runner.audit.keys import PublicKey
 from runner.audit.record_forms import ReceiptFile, ReportFile
 from runner.audit.seal import file_digests
 from runner.audit.verify import Verdict, Word, verify_record
+from runner.controller.confinement import NOTHING_REQUIRED, Required
 from runner.controller.host import GateMode, Host
 from runner.controller.records import StateFolder
 from runner.controller.run import open_run
@@ -50,7 +51,7 @@ def fill(sandbox: FakeSandbox) -> None:
 class Bench:
     """A host in memory, a repository on disk, and what a run left of itself."""
 
-    def __init__(self, folder: Path, engine: FakeEngine | None = None) -> None:
+    def __init__(self, folder: Path, engine: FakeEngine | None = None, required: Required = NOTHING_REQUIRED) -> None:
         programs: dict[str, Callable[[FakeCall], FakeOutcome]] = {"git": git}
         programs |= {name: lambda _call: FakeOutcome() for name in ("dd", "rm", "node", "tee", "python3", "cp")}
         self.engine = engine or FakeEngine()
@@ -75,6 +76,7 @@ class Bench:
             secrets={},
             monotonic=self.clock,
             unix=self.clock,
+            required=required,
         )
 
     def open(self, tools: frozenset[str] | None = None, repository: str | None = None, **keys: object) -> Any:

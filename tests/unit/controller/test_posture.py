@@ -32,6 +32,7 @@ HOST_OFF = [
     ("seccomp", "unconfined", "seccomp filter"),
     ("apparmor", "docker-other", "apparmor"),
     ("user_remapped", True, "user namespace"),
+    ("kernel", "4.19.0-host", "kernel"),
     ("root_read_only", False, "root file system read-only"),
     ("network_none", False, "network none"),
     ("binds", ("/:/host",), "no host mounts"),
@@ -56,6 +57,8 @@ GUEST_OFF = [
     ("system_calls_open", ("ptrace",), "system calls refused"),
     ("apparmor", "unconfined", "apparmor"),
     ("root_is_host_root", False, "user namespace"),
+    ("kernel", "4.19.0-guest", "kernel"),
+    ("cgroups_writable", ("/sys/fs/cgroup/pids/pids.max",), "control groups read-only"),
     ("root_read_only", False, "root file system read-only"),
     ("writable_mounts", ("/workspace", "/opt/runner"), "no other writable mounts"),
     ("mount_options", ("/workspace rw,nosuid,nodev", "/home/agent rw,nosuid,nodev", "/tmp rw,nodev"), "mount options"),
@@ -84,7 +87,8 @@ def test_with_every_control_on_all_checks_are_active_and_the_run_goes_on() -> No
 
 def test_every_fact_that_is_gathered_is_judged() -> None:
     assert {name for name, _, _ in HOST_OFF} == {field.name for field in fields(HostPosture)}
-    assert {name for name, _, _ in GUEST_OFF} == {field.name for field in fields(GuestPosture)}
+    in_gvisor_only = {"kernel_names_gvisor", "memory_total_bytes"}
+    assert {name for name, _, _ in GUEST_OFF} | in_gvisor_only == {field.name for field in fields(GuestPosture)}
 
 
 def test_every_check_can_fail() -> None:
@@ -129,6 +133,85 @@ def test_a_remapping_engine_must_be_seen_to_remap() -> None:
     remapped = replace(HOST, user_remapped=True)
     assert missed(host=remapped, guest=replace(GUEST, root_is_host_root=False)) == []
     assert missed(host=remapped) == ["user namespace"]
+
+
+DEVICES = tuple(f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero"))
+
+
+def test_devices_that_do_nothing_are_mounts_where_users_are_remapped_and_nowhere_else() -> None:
+    guest = replace(GUEST, root_is_host_root=False, writable_mounts=(*GUEST.writable_mounts, *DEVICES))
+    assert missed(host=replace(HOST, user_remapped=True), guest=guest) == []
+    assert missed(guest=replace(guest, root_is_host_root=True)) == ["no other writable mounts"]
+    more = replace(guest, writable_mounts=(*guest.writable_mounts, "/dev/kvm"))
+    assert missed(host=replace(HOST, user_remapped=True), guest=more) == ["no other writable mounts"]
+
+
+# What a real gVisor shows of a workspace as ours are started.
+MEMORY = (256 + 32) << 20
+GVISOR = replace(
+    GUEST,
+    seccomp_mode=0,
+    seccomp_mark=38,
+    system_calls_open=("ptrace", "unshare"),
+    apparmor="",
+    kernel="4.4.0",
+    kernel_names_gvisor=True,
+    memory_total_bytes=MEMORY,
+    pids_max=None,
+    memory_max_bytes=None,
+    workspace_inodes=0,
+    writable_mounts=("/dev", "/tmp", "/proc", "/dev/pts", "/dev/shm", "/workspace", "/home/agent"),
+    mount_options=("/dev rw", "/tmp rw", "/proc rw,noexec", "/dev/shm rw,noexec", "/workspace rw", "/home/agent rw"),
+)
+
+
+def missed_in_gvisor(**seen: object) -> list[str]:
+    guest = replace(GVISOR, **seen)  # type: ignore[arg-type]  # fields of many types
+    return missed(replace(HOST, runtime="runsc"), guest, "runsc")
+
+
+def test_gvisor_is_proved_by_what_it_shows_and_what_it_cannot_show_is_not_claimed() -> None:
+    assert missed_in_gvisor() == []
+    claimed = {check.control for check in prove(LIMITS, "runsc", HOST, GVISOR)}
+    usual = {check.control for check in prove(LIMITS, "runc", HOST, GUEST)}
+    unseen = {"seccomp profile", "system calls refused", "apparmor", "user namespace", "workspace inodes"}
+    assert usual - claimed == unseen and claimed <= usual
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "control"),
+    [
+        ("kernel", HOST.kernel, "kernel"),
+        ("kernel_names_gvisor", False, "kernel"),
+        ("memory_total_bytes", 0, "memory limit"),
+        ("memory_total_bytes", MEMORY + 1, "memory limit"),
+        ("mount_options", ("/dev/shm rw",), "mount options"),
+        ("effective_capabilities", 1, "capabilities inside"),
+        ("interfaces", ("eth0",), "no network interface"),
+        ("workspace_bytes", 0, "workspace size"),
+        ("cgroups_writable", ("/sys/fs/cgroup",), "control groups read-only"),
+    ],
+)
+def test_in_gvisor_a_control_that_is_off_is_seen_too(field: str, value: object, control: str) -> None:
+    assert missed_in_gvisor(**{field: value}) == [control]
+
+
+@pytest.mark.parametrize("field", ["pids_limit", "seccomp", "memory_bytes"])
+def test_in_gvisor_the_engine_must_say_that_it_set_what_cannot_be_seen(field: str) -> None:
+    host = replace(HOST, runtime="runsc", **{field: type(getattr(HOST, field))()})
+    assert len(missed(host, GVISOR, "runsc")) == 1
+
+
+@pytest.mark.parametrize("runtime", ["runsc", "kata"])
+def test_runc_under_the_name_of_a_stronger_runtime_is_seen(runtime: str) -> None:
+    assert "kernel" in missed(replace(HOST, runtime=runtime), GUEST, runtime)
+
+
+def test_a_virtual_machine_shows_another_kernel_and_every_control_of_a_container() -> None:
+    host, guest = replace(HOST, runtime="kata"), replace(GUEST, kernel="6.12.0-vm")
+    assert missed(host, guest, "kata") == []
+    assert missed(host, replace(guest, seccomp_mode=0), "kata") == ["seccomp filter"]
+    assert missed(host, replace(guest, kernel_names_gvisor=True), "kata") == ["kernel"]
 
 
 @pytest.mark.parametrize("user", ["", "0", "root", "root:900", "0:900", "00"])
@@ -227,3 +310,9 @@ def test_a_room_that_runs_as_somebody_else_fails_its_proof() -> None:
 
 def test_a_workspace_may_have_no_mount_that_a_room_may_have() -> None:
     assert missed(host=ROOM_HOST) == ["no host mounts"]
+
+
+def test_on_a_remapping_engine_a_room_with_folders_of_the_host_keeps_the_hosts_users() -> None:
+    remapping = replace(ROOM_HOST, user_remapped=True)
+    assert missed_in_room(host=remapping) == []
+    assert missed_in_room(host=remapping, guest=replace(ROOM_GUEST, root_is_host_root=False)) == ["user namespace"]

@@ -30,6 +30,11 @@ SPEC = SandboxSpec(
     labels={"team": "blue"},
 )
 MIB = 1024 * 1024
+ENGINES_OWN = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+GROUPS = (
+    *("blkio", "cpu", "cpuacct", "cpu,cpuacct", "cpuset", "devices", "freezer", "hugetlb", "memory", "misc"),
+    *("net_cls", "net_cls,net_prio", "net_prio", "perf_event", "pids", "rdma", "systemd", "unified"),
+)
 
 
 def plan(**limits: object) -> ContainerPlan:
@@ -77,6 +82,7 @@ def test_the_whole_plan() -> None:
                 "/tmp": "rw,exec,nosuid,nodev,size=512m,nr_inodes=100000,mode=1777,uid=0,gid=0",
             },
         },
+        bare_host={"ReadonlyPaths": [*ENGINES_OWN, "/sys/fs/cgroup", *(f"/sys/fs/cgroup/{name}" for name in GROUPS)]},
     )
 
 
@@ -167,6 +173,11 @@ def test_on_a_remapping_engine_only_a_room_with_folders_of_the_host_keeps_the_ho
     asked = [container_plan(spec, seconds_to_live=1, remapped=True).host.get("userns_mode") for spec in (SPEC, room)]
     assert asked == [None, "host"]
     assert "userns_mode" not in container_plan(room, seconds_to_live=1).host
+
+
+@pytest.mark.parametrize("path", ["/proc/sys", "/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/cpu,cpuacct"])
+def test_what_the_kernel_is_told_by_files_is_read_only_whatever_the_engine_makes_of_it(path: str) -> None:
+    assert path in plan().bare_host["ReadonlyPaths"]
 
 
 def test_another_runtime_is_passed_on() -> None:

@@ -23,6 +23,8 @@ HEALTHY = EngineHealth(
     cgroup_version="2",
     limits_missing=(),
     data_root="/nowhere/at/all",
+    security=("seccomp", "apparmor", "userns"),
+    runtimes=("runc", "runsc"),
 )
 PRESENT = ImageState(
     "runner-workspace:dev", "sha256:12", current=True, recorded=True, user="agent", labels={"runner.base": "pull x"}
@@ -172,10 +174,43 @@ def test_a_flaw_that_the_operator_accepts_is_a_warning(settings: Settings, word:
     assert found["flaws: runc"].state == "warn"
 
 
-def test_what_the_host_confines_by_is_said(settings: Settings) -> None:
-    assert "no AppArmor" in findings(settings)["confinement"].found
-    there = Engine(dataclasses.replace(HEALTHY, security=("apparmor", "userns")))
-    assert findings(settings, there)["confinement"].found.startswith("AppArmor's docker-default, users remapped")
+@pytest.mark.parametrize(
+    ("lacking", "check"),
+    [
+        ({"security": ("seccomp", "userns")}, "apparmor"),
+        ({"security": ("seccomp", "apparmor")}, "userns"),
+        ({"runtimes": ("crun", "runc")}, "runtimes"),
+    ],
+)
+def test_what_would_confine_more_is_told_with_its_mend_and_fails_only_where_it_is_required(
+    settings: Settings, lacking: dict[str, Any], check: str
+) -> None:
+    engine = Engine(dataclasses.replace(HEALTHY, **lacking))
+    found = findings(settings, engine)
+    assert [finding.check for finding in found.values() if finding.mend] == [check]
+    assert found[check].state == "ok"
+    strict = changed(settings, require_engine=frozenset({"apparmor", "userns", "runtime:runsc"}))
+    assert [f.check for f in findings(strict, engine).values() if f.state == "fail"] == [check]
+
+
+def test_what_is_required_and_there_needs_no_mending(settings: Settings) -> None:
+    strict = changed(settings, require_engine=frozenset({"apparmor", "userns", "runtime:runsc"}))
+    assert {finding.state for finding in findings(strict).values()} == {"ok"}
+
+
+def test_a_rootless_engine_counts_as_one_that_remaps(settings: Settings) -> None:
+    rootless = Engine(dataclasses.replace(HEALTHY, security=("seccomp", "apparmor", "rootless")))
+    assert findings(settings, rootless)["userns"].mend == ""
+
+
+def test_a_runtime_with_a_kernel_of_its_own_is_named_so(settings: Settings) -> None:
+    assert "runsc (gVisor's kernel)" in findings(settings)["runtimes"].found
+
+
+def test_a_requirement_that_nobody_knows_fails_and_the_rest_is_told(settings: Settings) -> None:
+    found = findings(changed(settings, require_engine=frozenset({"selinux"})))
+    assert [finding.check for finding in found.values() if finding.state == "fail"] == ["required"]
+    assert found["required"].mend and "seccomp" in found
 
 
 def test_missing_and_old_git_are_told_apart(settings: Settings, tmp_path: Path) -> None:
