@@ -10,7 +10,7 @@ import pytest
 from runner.controller.confinement import Required, required_of
 from runner.engine.fake import FakeEngine
 from runner.model.errors import ExitCode, RunnerError, UsageError
-from tests.unit.controller.test_run import Bench
+from tests.support.run_bench import Bench
 
 
 def refused(folder: Path, engine: FakeEngine, words: tuple[str, ...] = (), **keys: Any) -> tuple[str, ExitCode]:

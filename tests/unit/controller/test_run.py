@@ -15,7 +15,6 @@ import pytest
 from runner.audit.keys import AuditKeyUnusable
 from runner.audit.log import AuditLog, AuditUnwritable
 from runner.audit.verify import Word, verify_record
-from runner.controller.confinement import Required
 from runner.controller.records import RunRecord
 from runner.controller.run import Run
 from runner.egress.values import EgressEvent
