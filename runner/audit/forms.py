@@ -152,7 +152,7 @@ class SetupFinished(Form):
 
 
 class SetupCache(Form):
-    """What became of the package cache."""
+    """What became of the package cache, or of the layer with what the install made."""
 
     outcome: Literal["off", "hit", "miss"]
     kept: bool
@@ -313,6 +313,7 @@ EVENTS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "setup.step": SetupStep,
         "setup.finished": SetupFinished,
         "setup.cache": SetupCache,
+        "setup.layer": SetupCache,
         "egress": Egress,
         "call.started": CallStarted,
         "decision": DecisionMade,

@@ -275,6 +275,7 @@ class Setup(Form):
     tools: list[ToolVersion] | None = None
     verify: list[Verification] | None = None
     cache: SetupCache | None = None
+    layer: SetupCache | None = None
     refused_hosts: list[RefusedHost] | None = None
 
 

@@ -38,7 +38,7 @@ class Draft:
     def __init__(self, path: Path, max_bytes: int) -> None:
         self.path = path
         self.size = 0
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._digest = hashlib.sha256()
         # For its owner alone: a private package's content is in it.
         self._file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
@@ -46,7 +46,7 @@ class Draft:
     def write(self, data: bytes) -> None:
         """The next bytes."""
         self.size += len(data)
-        if self.size > self._max_bytes:
+        if self.size > self.max_bytes:
             raise OverflowError
         self._digest.update(data)
         self._file.write(data)

@@ -19,10 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.controller.base_tree import BaseListing, read_objects
-from runner.controller.cache_store import CACHE_DRAFT, CacheStore, Draft
-from runner.controller.environment import command_environment
+from runner.controller.kept_archive import PACK, UNPACK, KeptArchive, Unpacking, run_in
 from runner.egress.registry import Roles
-from runner.engine.contract import SpawnRequest
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git
 from runner.setup.cachable import settings_files, uncachable, unkept_file
@@ -31,20 +29,15 @@ from runner.setup.plan import SetupPlan
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
 
-__all__ = ["CACHE_FOLDERS", "NO_CACHE", "CachePlace", "PackageCache", "place_of_cache", "store_of"]
+__all__ = ["CACHE_FOLDERS", "NO_CACHE", "CachePlace", "PackageCache", "place_of_cache"]
 
 _KEY_VERSION = 1
 _FOLDERS = {"pnpm": "/home/agent/.pnpm-store", "npm": "/home/agent/.npm/_cacache"}
 CACHE_FOLDERS = ("/home/agent/.pnpm-store", "/home/agent/.npm", "/home/agent/.cache")
 """What package managers fill, emptied before the first call. Not ~/.local: mise keeps there what it trusts."""
 
-_MAX_ARCHIVE_BYTES = 1024 * 1024 * 1024  # the home folder inside holds no more
 _MAX_SETTINGS_BYTES = 64 * 1024 * 1024
 _MAX_SETTINGS_FILES = 100
-_SECONDS = 300.0
-_OUTPUT_BYTES = 4096
-_UNPACK = "--extract --no-same-owner --no-same-permissions --file=-"
-_PACK = "--create --sort=name --format=posix --pax-option=delete=atime,delete=ctime --numeric-owner --file=-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +50,6 @@ class CachePlace:
 
 
 NO_CACHE = CachePlace(why_not="nothing is installed")
-
-
-def store_of(state_path: Any, cache_mib: int) -> CacheStore:
-    """The kept caches of a state folder."""
-    return CacheStore(state_path / "caches", cache_mib * 1024 * 1024)
 
 
 def place_of_cache(
@@ -115,7 +103,7 @@ class PackageCache:
     def __init__(self, run: Prepared, place: CachePlace) -> None:
         self._run = run
         self._place = place
-        self._store = store_of(run.host.state.path, run.host.cache_mib)
+        self._archive = KeptArchive(run, place.key)
         self.hit = False
         self.facts: dict[str, Any] = {"outcome": "off", "kept": False, "why": place.why_not, "bytes": 0}
 
@@ -124,33 +112,29 @@ class PackageCache:
         """For the install: with a kept cache, what is there is not asked for again."""
         return {"npm_config_prefer_offline": "true"} if self.hit else {}
 
+    def pass_over(self, why: str) -> None:
+        """The install does not run, so it needs no cache, and leaves none."""
+        if self._place.key:
+            self._place = CachePlace(why_not=why)
+            self.facts |= {"why": why}
+
     def restore(self) -> None:
         """The cache is in its folder when one is kept for the key, else the folder is not there."""
         if not self._place.key:
             return
-        kept = self._store.find(self._place.key)
-        if kept is None:
-            self.facts |= {"outcome": "miss", "why": "none is kept for this lock file, image and network"}
+        unpacked = self._archive.unpack(*UNPACK, folder=self._place.folder)
+        if unpacked is Unpacking.DONE:
+            self.hit = True
+            self.facts |= {"outcome": "hit", "kept": True, "why": "", "bytes": self._archive.bytes}
             return
-        tar = ("/usr/bin/tar", *_UNPACK.split(), f"--directory={self._place.folder}")
-        try:
-            ended = self._spawn(("/usr/bin/mkdir", "-p", self._place.folder)).exit
-            ended = ended or self._spawn(tar, stdin=kept.pieces()).exit
-        except (ValueError, OSError):
-            ended = 1
-        if ended != 0:
-            self.facts |= {"outcome": "miss", "why": "the kept one was damaged, and is dropped"}
-            self._store.drop(kept)
+        self.facts |= {"outcome": "miss", "why": "none is kept for this lock file, image and network"}
+        if unpacked is Unpacking.DAMAGED:
+            self.facts["why"] = "the kept one was damaged, and is dropped"
             self._clear()
-            return
-        self.hit = True
-        self.facts |= {"outcome": "hit", "kept": True, "why": "", "bytes": kept.size}
 
     def give_up(self) -> None:
         """The install failed with the kept cache: it is dropped, inside and outside."""
-        kept = self._store.find(self._place.key)
-        if kept is not None:
-            self._store.drop(kept)
+        self._archive.drop()
         self._clear()
         self.hit = False
         self.facts |= {
@@ -163,38 +147,11 @@ class PackageCache:
         """The cache as the install left it is kept, unless it was there before or is too large."""
         if not self._place.key or self.hit:
             return
-        bound = min(_MAX_ARCHIVE_BYTES, self._store.max_bytes)
-        draft = Draft(self._run.record.folder / CACHE_DRAFT, bound)
-        try:
-            reason = self._pack(draft, bound)
-            if reason is None:
-                self._store.keep(self._place.key, draft)
-                self.facts |= {"kept": True, "bytes": draft.size}
-            else:
-                self.facts["why"] += f"; not kept: {reason}"
-        except OSError as error:  # a full disk of the host's costs the cache, not the run
-            self.facts["why"] += f"; not kept: {error.strerror}"
-        finally:
-            draft.discard()
-
-    def _pack(self, draft: Draft, bound: int) -> str | None:
-        """Why the folder could not be packed; None when it is in the draft."""
-        tar = ("/usr/bin/tar", *_PACK.split(), f"--directory={self._place.folder}", ".")
-
-        def take(name: str, data: bytes) -> None:
-            if name == "stdout":
-                draft.write(data)
-
-        try:
-            result = self._spawn(tar, sink=take, cap=bound + 1)  # one byte more, so that a cut is seen as one
-        except OverflowError:
-            return f"it has more than {bound >> 20} MiB"
-        return None if result.exit == 0 and not result.truncated else "it could not be packed"
+        reason = self._archive.pack(*PACK, f"--directory={self._place.folder}", ".")
+        if reason is None:
+            self.facts |= {"kept": True, "bytes": self._archive.bytes}
+        else:
+            self.facts["why"] += f"; not kept: {reason}"
 
     def _clear(self) -> None:
-        self._spawn(("/bin/rm", "-rf", "--", *CACHE_FOLDERS))
-
-    def _spawn(self, argv: tuple[str, ...], *, stdin: Any = None, sink: Any = None, cap: int = _OUTPUT_BYTES) -> Any:
-        seconds = min(_SECONDS, self._run.remaining())
-        request = SpawnRequest(argv, command_environment({}), seconds, cap, stdin=stdin, sink=sink)
-        return self._run.sandbox.spawn(request)
+        run_in(self._run, ("/bin/rm", "-rf", "--", *CACHE_FOLDERS))

@@ -7,15 +7,17 @@ may point git at the repository's own hooks folder, which is what "the repositor
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.controller.base_tree import BaseListing
 from runner.controller.environment import OFFLINE, command_environment
+from runner.controller.install_layer import InstallLayer, place_of_layer
 from runner.controller.left_out import find_left_out
 from runner.controller.mise_trusting import trust_mise_configs
 from runner.controller.network import network, prove_cut
 from runner.controller.package_cache import CACHE_FOLDERS, PackageCache, place_of_cache
-from runner.controller.setup_words import note_refusal, say_cache, say_left_out, say_tools
+from runner.controller.setup_words import note_refusal, say_cache, say_layer, say_left_out, say_tools
 from runner.controller.tree_view import SandboxTree
 from runner.egress.registry import Roles
 from runner.engine.contract import ImageInfo, SpawnRequest, SpawnResult
@@ -95,20 +97,33 @@ def set_up(
     say_left_out(run, find_left_out(gate, fetched, base))
     say_tools(run, plan, tree, image)
     _say_verification(run, plan)
-    cache = PackageCache(run, place_of_cache(run, gate, fetched, base, plan, roles))
-    run.facts["setup"]["cache"] = cache.facts
+    place = place_of_cache(run, gate, fetched, base, plan, roles)
+    kept = _Kept(PackageCache(run, place), InstallLayer(run, place_of_layer(gate, fetched, base, plan, place)))
+    run.facts["setup"] |= {"cache": kept.cache.facts, "layer": kept.layer.facts}
     if plan.steps:
-        _carry_out(run, plan, cache, certificates, roles)
+        _carry_out(run, plan, kept, certificates, roles)
         _empty_caches(run)
-        say_cache(run, plan, cache)
+        say_layer(run, plan, kept.layer)
+        say_cache(run, plan, kept.cache)
 
 
-def _carry_out(
-    run: Prepared, plan: SetupPlan, cache: PackageCache, certificates: Mapping[str, str], roles: Roles
-) -> None:
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What an earlier run may have left for the first step: what it installs from, and what it makes."""
+
+    cache: PackageCache
+    layer: InstallLayer
+
+
+def _carry_out(run: Prepared, plan: SetupPlan, kept: _Kept, certificates: Mapping[str, str], roles: Roles) -> None:
     """The plan's steps have run, and the network that they had is cut."""
+    kept.layer.restore()
+    if kept.layer.hit:
+        kept.cache.pass_over("what the install made is kept, so it need not run")
+        if len(plan.steps) == 1:
+            return
+    kept.cache.restore()
     allow = run.policy.network.setup.allow
-    cache.restore()
     with network(
         run.sandbox,
         allow,
@@ -120,7 +135,8 @@ def _carry_out(
     ) as proxy:
         extra = {**certificates, **proxy}
         first, *others = plan.steps
-        run.facts["setup"]["steps"].append(_run_cached(run, plan, first, cache, extra))
+        if not kept.layer.hit:
+            run.facts["setup"]["steps"].append(_run_cached(run, plan, first, kept, extra))
         for step in others:
             run.facts["setup"]["steps"].append(_run_step(run, plan, step, extra))
     if allow:
@@ -128,9 +144,10 @@ def _carry_out(
 
 
 def _run_cached(
-    run: Prepared, plan: SetupPlan, step: SetupStep, cache: PackageCache, extra: Mapping[str, str]
+    run: Prepared, plan: SetupPlan, step: SetupStep, kept: _Kept, extra: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The step has run, with the kept cache where there is one, and its own is kept before anything else can run."""
+    """The step has run, with the kept cache where there is one; what it left is kept before anything else can run."""
+    cache = kept.cache
     try:
         facts = _run_step(run, plan, step, {**extra, **cache.environment})
     except RepositoryUnavailable:
@@ -140,6 +157,7 @@ def _run_cached(
         cache.give_up()
         facts = _run_step(run, plan, step, extra)
     cache.save()
+    kept.layer.save()
     return facts
 
 

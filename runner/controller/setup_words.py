@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from runner.controller.install_layer import InstallLayer
 from runner.controller.left_out import LeftOut
 from runner.controller.package_cache import PackageCache
 from runner.controller.tree_view import SandboxTree
@@ -16,7 +18,7 @@ from runner.setup.tool_versions import compare, image_versions, wishes
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
 
-__all__ = ["note_refusal", "say_cache", "say_left_out", "say_tools"]
+__all__ = ["note_refusal", "say_cache", "say_layer", "say_left_out", "say_tools"]
 
 _VERSIONS_LABEL = "runner.versions"
 _MAX_REFUSALS = 20
@@ -46,9 +48,20 @@ def say_cache(run: Prepared, plan: SetupPlan, cache: PackageCache) -> None:
     """Whether the install had a kept cache, and whether its own is kept."""
     run.audit.append("setup.cache", cache.facts)
     if plan.installs is not None:
-        why = f" ({cache.facts['why']})" if cache.facts["why"] else ""
-        kept = ", kept for later runs" if cache.facts["kept"] and not cache.hit else ""
-        run.progress(f"package cache: {cache.facts['outcome']}{why}{kept}")
+        run.progress(f"package cache: {_kept(cache.facts)}")
+
+
+def say_layer(run: Prepared, plan: SetupPlan, layer: InstallLayer) -> None:
+    """Whether what the install would make was kept, and whether what it made is."""
+    run.audit.append("setup.layer", layer.facts)
+    if plan.installs is not None:
+        run.progress(f"installed packages: {_kept(layer.facts)}")
+
+
+def _kept(facts: Mapping[str, Any]) -> str:
+    why = f" ({facts['why']})" if facts["why"] else ""
+    kept = ", kept for later runs" if facts["kept"] and facts["outcome"] != "hit" else ""
+    return f"{facts['outcome']}{why}{kept}"
 
 
 def note_refusal(run: Prepared, event: EgressEvent) -> None:

@@ -12,7 +12,7 @@ import typer
 from runner.app import compose
 from runner.controller.cache_store import CacheStore
 from runner.controller.host import Host
-from runner.controller.package_cache import store_of
+from runner.controller.kept_archive import store_of
 from runner.controller.places import Waiting
 from runner.controller.sweep import is_orphan, sweep
 from runner.doors import render

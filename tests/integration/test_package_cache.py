@@ -20,6 +20,9 @@ from tests.support.npm_registry import Registry, npm_lock, npm_registry, package
 
 pytestmark = pytest.mark.docker
 
+OTHER_MANIFEST = "tools/package.yaml"
+"""A file that keeps what an install makes from being kept (`test_install_layer`), so that a later run installs."""
+
 LISTED = "[pnpm, install, --frozen-lockfile, --ignore-scripts]"
 
 
@@ -35,9 +38,10 @@ def caches(tmp_path: Path) -> Path:
 
 
 def files_of(manager: str, registry: Registry, *names: str) -> dict[str, str]:
+    files = {"package.json": package_json(*names), OTHER_MANIFEST: ""}
     if manager == "pnpm":
-        return {"package.json": package_json(*names), "pnpm-lock.yaml": pnpm_lock(registry, *names)}
-    return {"package.json": package_json(*names), "package-lock.json": npm_lock(registry, *names)}
+        return {**files, "pnpm-lock.yaml": pnpm_lock(registry, *names)}
+    return {**files, "package-lock.json": npm_lock(registry, *names)}
 
 
 def archives(caches: Path) -> dict[str, str]:
