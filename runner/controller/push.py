@@ -125,7 +125,7 @@ class PushDoor:
         there = {} if present is None else {HEADS + branch: present}
         for step in outbox_steps(there, outbox=OUTBOX, shallow=self._delivered.shallow):
             seconds = min(git.deadline_seconds, self._run.remaining())
-            request = SpawnRequest(step.argv, git.environment, seconds, _STEP_OUTPUT_BYTES, stdin=[step.stdin])
+            request = SpawnRequest(step.argv, git.environment, seconds, _STEP_OUTPUT_BYTES, stdin=step.input())
             made = self._run.sandbox.spawn(request)
             if made.exit != 0:
                 raise push_failed(f"{step.why} could not be made ready: {words(made)}", "Free space in /home/agent.")

@@ -57,7 +57,7 @@ def make_clone(run: Prepared, gate: Git, fetched: Fetched) -> Delivered:
             given, shipped.name, outbox=OUTBOX, name=commit.name, email=commit.email, shallow=shipped.shallow
         )
         for step in steps:
-            _deliver(run, step, [step.stdin] if step.takes is None else shipped.chunks(step.takes))
+            _deliver(run, step, step.input(shipped))
     return Delivered(given, shipped.shallow)
 
 

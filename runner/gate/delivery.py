@@ -9,31 +9,38 @@ the gate takes what it then judges and pushes itself.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
+from runner.gate.clone_files import Entry, archive, bare_repository, core, repository
 from runner.gate.fetch import Fetched
 from runner.gate.refs import HEADS, TAGS, rev_list_input
-from runner.gate.shipment import Part
+from runner.gate.shipment import Part, Shipment
 
 __all__ = ["GIT", "Delivered", "DeliveryStep", "branches_of", "collect_step", "delivery_steps", "outbox_steps"]
 
 GIT = "/usr/bin/git"
-_WRITE = ("/usr/bin/dd", "bs=1M", "status=none")  # standard input into a file, and nothing on standard output
+# One read for a frame's worth. Names are taken as they are: the outbox lies outside the workspace.
+_UNPACK = (
+    "/usr/bin/tar", "--extract", "--absolute-names", "--no-same-owner", "--blocking-factor=2048", "--file=-",
+)  # fmt: skip
 _WORKSPACE_OBJECTS = "/workspace/.git/objects"
 _QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false")
-_LOOSE_REFS = 200  # more than these are packed: each loose ref is a file, and files are bounded
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStep:
-    """One program to run. Standard input is that part of the shipment when `takes` names one, else `stdin`."""
+    """One program to run. Standard input is an archive of `entries` where there are any, else `stdin`."""
 
     argv: tuple[str, ...]
     why: str
     stdin: bytes = b""
-    takes: Part | None = None
+    entries: tuple[Entry, ...] = ()
+
+    def input(self, shipped: Shipment | None = None) -> Iterable[bytes]:
+        """What the program reads, in pieces. `shipped` is what entries take their parts from."""
+        return archive(self.entries, shipped) if self.entries else [self.stdin]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +78,17 @@ def delivery_steps(
         workspace_objects: the absolute path inside of the clone's object folder.
         shallow: the commits at which its history ends.
     """
-    start = fetched.branch or fetched.default_branch or "main"
-    refs = _workspace_refs(fetched)
-    steps = [
-        DeliveryStep((GIT, "init", "--quiet", f"--initial-branch={start}", "."), "an empty repository"),
-        DeliveryStep(
-            (*_WRITE, "oflag=append", "conv=notrunc", "of=.git/config"),
-            "who commits, and where origin is",
-            stdin=_config(fetched, outbox, name, email).encode("utf-8", "surrogateescape"),
-        ),
-        *_shallow(".git", shallow),
+    entries = (
+        *_repository(fetched, outbox, name, email, shallow),
         # The index comes last: with it, git finds the pack.
-        *(
-            DeliveryStep((*_WRITE, f"of=.git/objects/pack/pack-{pack_name}.{part}"), "the objects", takes=part)
-            for part in (Part.PACK, Part.INDEX)
-        ),
-        DeliveryStep((GIT, *_QUIET, "update-ref", "-z", "--stdin"), "the refs", stdin=_created(refs)),
-        *_default_branch(fetched),
-        _check_out(fetched),
-        *outbox_steps(fetched.refs, outbox=outbox, workspace_objects=workspace_objects, shallow=shallow),
-    ]
-    if len(refs) > _LOOSE_REFS:
-        steps.append(DeliveryStep((GIT, "pack-refs", "--all"), "one file for many refs"))
-    return tuple(steps)
+        *(Entry(f".git/objects/pack/pack-{pack_name}.{part}", part) for part in (Part.PACK, Part.INDEX)),
+        *bare_repository(outbox, workspace_objects, _as_remote(fetched.refs), shallow),
+    )
+    return (
+        DeliveryStep(_UNPACK, "the repository", entries=entries),
+        # HEAD is in its place already, so no branch's name has to be read as an argument.
+        DeliveryStep((GIT, *_QUIET, "reset", "--quiet", "--hard"), "the files of the commit"),
+    )
 
 
 def collect_step(fetched: Fetched, commit: str, *, outbox: str) -> DeliveryStep:
@@ -121,6 +116,17 @@ def _workspace_refs(fetched: Fetched) -> dict[str, str]:
     return refs
 
 
+def _repository(fetched: Fetched, outbox: str, name: str, email: str, shallow: Sequence[str]) -> list[Entry]:
+    head = fetched.base if fetched.branch is None else f"ref: {HEADS}{fetched.branch}"
+    config = core(bare=False) + _config(fetched, outbox, name, email)
+    made = repository(".git", head=head, config=config, refs=_workspace_refs(fetched), shallow=shallow)
+    if fetched.default_branch is None or HEADS + fetched.default_branch not in fetched.refs:
+        return made
+    target = f"ref: refs/remotes/origin/{fetched.default_branch}\n".encode("utf-8", "surrogateescape")
+    folders = [Entry(".git/refs/remotes"), Entry(".git/refs/remotes/origin")]
+    return [*made, *folders, Entry(".git/refs/remotes/origin/HEAD", target)]
+
+
 def _config(fetched: Fetched, outbox: str, name: str, email: str) -> str:
     sections: list[tuple[str, Mapping[str, str]]] = [
         ("user", {"name": name, "email": email}),
@@ -144,34 +150,6 @@ def _quoted(value: str) -> str:
     return f'"{escaped}"'
 
 
-def _created(refs: Mapping[str, str]) -> bytes:
-    commands = (f"create {name}\0{oid}\0" for name, oid in refs.items())
-    return "".join(commands).encode("utf-8", "surrogateescape")
-
-
-def _default_branch(fetched: Fetched) -> list[DeliveryStep]:
-    if fetched.default_branch is None or HEADS + fetched.default_branch not in fetched.refs:
-        return []
-    target = f"refs/remotes/origin/{fetched.default_branch}"
-    argv = (GIT, *_QUIET, "symbolic-ref", "refs/remotes/origin/HEAD", target)
-    return [DeliveryStep(argv, "what origin's default branch is")]
-
-
-def _check_out(fetched: Fetched) -> DeliveryStep:
-    """The work tree. HEAD is on the branch already, so no branch's name has to be read as an argument."""
-    if fetched.branch is not None:
-        return DeliveryStep((GIT, *_QUIET, "reset", "--quiet", "--hard"), "the files of the branch")
-    return DeliveryStep((GIT, *_QUIET, "checkout", "--quiet", "--detach", fetched.base), "the files of the commit")
-
-
-def _shallow(git_folder: str, shallow: Sequence[str]) -> list[DeliveryStep]:
-    """Without this file, git takes the missing parents for damage."""
-    if not shallow:
-        return []
-    stdin = "".join(f"{name}\n" for name in shallow).encode("ascii")
-    return [DeliveryStep((*_WRITE, f"of={git_folder}/shallow"), "where history ends", stdin=stdin)]
-
-
 def outbox_steps(
     refs: Mapping[str, str],
     *,
@@ -183,19 +161,12 @@ def outbox_steps(
 
     What was at its place is gone: a push that was refused after it, a lock, a graft, a setting.
     """
-    heads = {full: oid for full, oid in refs.items() if full.startswith((HEADS, TAGS))}
-    git = (GIT, f"--git-dir={outbox}")
-    steps = [
+    entries = bare_repository(outbox, workspace_objects, _as_remote(refs), shallow)
+    return [
         DeliveryStep(("/bin/rm", "-rf", "--", outbox), "no outbox of before"),
-        DeliveryStep((GIT, "init", "--quiet", "--bare", "--template=", outbox), "the outbox for pushes"),
-        DeliveryStep(
-            (*_WRITE, f"of={outbox}/objects/info/alternates"),
-            "the outbox borrows the workspace's objects",
-            stdin=f"{workspace_objects}\n".encode(),
-        ),
-        *_shallow(outbox, shallow),
-        DeliveryStep((*git, *_QUIET, "update-ref", "-z", "--stdin"), "what the remote has", stdin=_created(heads)),
+        DeliveryStep(_UNPACK, "the outbox for pushes", entries=tuple(entries)),
     ]
-    if len(heads) > _LOOSE_REFS:
-        steps.append(DeliveryStep((*git, "pack-refs", "--all"), "one file for many refs"))
-    return steps
+
+
+def _as_remote(refs: Mapping[str, str]) -> dict[str, str]:
+    return {full: oid for full, oid in refs.items() if full.startswith((HEADS, TAGS))}

@@ -60,12 +60,19 @@ class Shipment:
     index: BinaryIO
     shallow: tuple[str, ...] = ()
 
+    def size(self, part: Part) -> int:
+        """How many bytes the file has."""
+        return os.fstat(self._file(part).fileno()).st_size
+
     def chunks(self, part: Part) -> Iterator[bytes]:
         """The file's bytes, from its beginning, in pieces of at most 1 MiB."""
-        file = self.pack if part is Part.PACK else self.index
+        file = self._file(part)
         file.seek(0)
         while chunk := file.read(_CHUNK_BYTES):
             yield chunk
+
+    def _file(self, part: Part) -> BinaryIO:
+        return self.pack if part is Part.PACK else self.index
 
 
 @contextmanager

@@ -80,11 +80,10 @@ def clone_of(gate: Gate, tmp_path: Path) -> Callable[..., Path]:
                 shallow=shipped.shallow,
             )
             for step in steps:
-                stdin = step.stdin if step.takes is None else b"".join(shipped.chunks(step.takes))
                 done = subprocess.run(
                     step.argv,
                     cwd=workspace,
-                    input=stdin,
+                    input=b"".join(step.input(shipped)),
                     env=git_environment(tmp_path),
                     capture_output=True,
                     check=False,

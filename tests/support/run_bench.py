@@ -53,7 +53,7 @@ class Bench:
 
     def __init__(self, folder: Path, engine: FakeEngine | None = None, required: Required = NOTHING_REQUIRED) -> None:
         programs: dict[str, Callable[[FakeCall], FakeOutcome]] = {"git": git}
-        programs |= {name: lambda _call: FakeOutcome() for name in ("dd", "rm", "node", "tee", "python3", "cp")}
+        programs |= {name: lambda _call: FakeOutcome() for name in ("tar", "rm", "node", "tee", "python3", "cp")}
         self.engine = engine or FakeEngine()
         self.engine.programs, self.engine.prepare = programs, fill
         self.clock = ManualClock()

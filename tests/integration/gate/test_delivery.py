@@ -68,7 +68,7 @@ def test_an_outbox_made_anew_has_forgotten_what_was_refused_and_tampered_with(tm
     objects = str(work.path / ".git" / "objects")
     for refs in ({"refs/heads/agent": work.base}, {"refs/heads/agent/x1": work.main}, {}):
         for step in outbox_steps(refs, outbox=str(outbox), workspace_objects=objects):
-            subprocess.run(step.argv, input=step.stdin, env=git_environment(tmp_path), check=True)
+            subprocess.run(step.argv, input=b"".join(step.input()), env=git_environment(tmp_path), check=True)
         expected = "\n".join(f"{oid} commit\t{name}" for name, oid in refs.items())
 
         assert git(outbox, "for-each-ref") == expected
@@ -86,7 +86,7 @@ def test_no_hook_runs_while_the_clone_is_made(gate: Gate, tmp_path: Path) -> Non
     hooks = ("post-checkout", "reference-transaction", "post-index-change")
     with shipment(gate.git, fetched) as shipped:
         for step in delivery_steps(fetched, shipped.name, outbox=str(tmp_path / "o.git"), name="n", email="e"):
-            stdin = step.stdin if step.takes is None else b"".join(shipped.chunks(step.takes))
+            stdin = b"".join(step.input(shipped))
             subprocess.run(step.argv, cwd=workspace, env=environment, input=stdin, capture_output=True, check=False)
             for name in hooks:
                 (workspace / ".git" / "hooks" / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/pwn\n")
@@ -127,7 +127,8 @@ def test_many_refs_are_packed(gate: Gate, tmp_path: Path, clone_of: Clone) -> No
 def test_the_plan_holds_no_credential_and_no_other_place_to_push(gate: Gate, tmp_path: Path) -> None:
     fetched = gate.fetch(build_r0(tmp_path / "work").remote)
     steps = delivery_steps(fetched, "0" * 40, outbox="/home/agent/outbox.git", name="n", email="e")
-    config = next(step.stdin for step in steps if "of=.git/config" in step.argv).decode()
+    contents = {entry.path: entry.content for step in steps for entry in step.entries}
+    config = contents[".git/config"]
 
-    assert 'pushurl = "/home/agent/outbox.git"' in config
-    assert [step.takes for step in steps if step.takes is not None] == [Part.PACK, Part.INDEX]
+    assert isinstance(config, bytes) and b'pushurl = "/home/agent/outbox.git"' in config
+    assert [content for content in contents.values() if isinstance(content, Part)] == [Part.PACK, Part.INDEX]

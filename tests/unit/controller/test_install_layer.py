@@ -11,7 +11,8 @@ import pytest
 
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
 from tests.support.repos import Commit, bare_repository
-from tests.unit.controller.test_run import Bench, git
+from tests.support.run_bench import Bench, git
+from tests.unit.controller.test_package_cache import makes_the_clone
 
 FILES = {
     "package.json": b'{"name": "x", "dependencies": {"a": "1.0.0"}}',
@@ -42,7 +43,7 @@ class Installs:
             place.rename(self.folder / f"former-{len(list(self.folder.iterdir()))}.git")
         self.bench.repository = bare_repository(place, [Commit({**self.files, **(files or {})})])
 
-    def run(self, **keys: object) -> dict[str, Any]:
+    def run(self, **keys: Any) -> dict[str, Any]:
         """One run; what its report says of the layer."""
         with self.bench.open(setup="auto", **keys) as run:
             run.completed()
@@ -61,6 +62,8 @@ class Installs:
     def _tar(self, call: FakeCall) -> FakeOutcome:
         if "--create" in call.argv:
             return FakeOutcome(stdout=b"layer of " + call.stdin if "--null" in call.argv else b"cache")
+        if makes_the_clone(call):
+            return FakeOutcome()
         self.asked.append("unpack")
         return FakeOutcome(exit=self.unpacks if "--keep-old-files" in call.argv else 0)
 
@@ -167,9 +170,8 @@ def test_one_that_cannot_be_unpacked_is_dropped_and_removed_and_the_install_runs
 def test_steps_after_the_install_run_all_the_same(tmp_path: Path) -> None:
     said = b"run: [[pnpm, install, --frozen-lockfile, --ignore-scripts], [git, config, core.hooksPath, .githooks]]\n"
     installs = Installs(tmp_path, {**FILES, ".os/workspace.yml": said})
-    installs.bench.engine.programs["git"] = lambda call: (
-        FakeOutcome() if "core.hooksPath" in call.argv else installs._git(call)
-    )
+    hooked = {"git": lambda call: FakeOutcome() if "core.hooksPath" in call.argv else installs._git(call)}
+    installs.bench.engine.programs = {**installs.bench.engine.programs, **hooked}
     assert [installs.run()["outcome"] for _ in range(2)] == ["miss", "hit"]
     assert [step["argv"][0] for step in installs.setup["steps"]] == ["git"]
 

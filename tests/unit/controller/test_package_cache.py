@@ -20,6 +20,10 @@ FILES = {
 }
 
 
+def makes_the_clone(call: FakeCall) -> bool:
+    return "--absolute-names" in call.argv
+
+
 class Installs:
     """A bench whose repository has one detected install, and what its programs were asked."""
 
@@ -27,7 +31,11 @@ class Installs:
         self.bench = Bench(folder)
         self.bench.repository = bare_repository(folder / "installs.git", [Commit(FILES)])
         self.bench.engine.prepare = self._fill
-        own = {"tar": tar, "mkdir": lambda _call: FakeOutcome(), "pnpm": self._pnpm}
+        own = {
+            "tar": lambda call: FakeOutcome() if makes_the_clone(call) else tar(call),
+            "mkdir": lambda _call: FakeOutcome(),
+            "pnpm": self._pnpm,
+        }
         self.bench.engine.programs = {**self.bench.engine.programs, **own}
         self.bench.host = replace(self.bench.host, cache_mib=1)
         self.asked: list[tuple[str, ...]] = []

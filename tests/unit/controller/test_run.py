@@ -194,7 +194,7 @@ def test_a_workspace_that_cannot_be_started_ends_the_run_with_the_engines_reason
 
 
 def test_a_clone_that_cannot_be_made_ends_the_run_with_its_reason(bench: Bench) -> None:
-    bench.engine.programs = {**bench.engine.programs, "dd": lambda _call: FakeOutcome(1, stderr=b"No space left\n")}
+    bench.engine.programs = {**bench.engine.programs, "tar": lambda _call: FakeOutcome(1, stderr=b"No space left\n")}
     with pytest.raises(RepositoryUnavailable) as refused, bench.open():
         pass
     assert refused.value.code == "clone_failed" and "No space left" in refused.value.message
