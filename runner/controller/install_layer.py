@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from runner.controller.base_tree import BaseListing, read_objects
-from runner.controller.kept_archive import PACK, UNPACK, KeptArchive, Unpacking, run_in
+from runner.controller.kept_archive import PACK, UNPACK, KeptArchive, Unpacking
 from runner.controller.package_cache import CachePlace
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git
@@ -38,10 +38,6 @@ _ROOT = "--directory=/workspace"
 _MODULES = "node_modules"
 # Untracked and ignored alike, each folder in one line; a changed file shows as well.
 _STATUS = ("status", "--porcelain", "-z", "--untracked-files=normal", "--ignored=matching", "--ignore-submodules=all")
-_REMOVE = (
-    "/usr/bin/find", ".", "-name", ".git", "-prune", "-o",
-    "-name", _MODULES, "-prune", "-exec", "/bin/rm", "-rf", "--", "{}", "+",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ class InstallLayer:
         self.facts |= {"outcome": "miss", "why": "none is kept for this branch, its manifests, lock file and image"}
         if unpacked is Unpacking.DAMAGED:
             self.facts["why"] = "the kept one was damaged, and is dropped"
-            run_in(self._run, _REMOVE)
+            self._run.git.run("clean", "-ffdxq")  # set-up has not begun: the clone is all that belongs there
 
     def save(self) -> None:
         """What the install made is kept, unless that is more than folders of packages, or too large."""

@@ -15,7 +15,7 @@ from runner.controller.baseline import Baseline
 from runner.controller.commit import Sign, commit
 from runner.controller.guest_git import GuestGit
 from runner.controller.revert import Undone
-from runner.engine.contract import FileContent, FileFault, FileRefused, OutputSink, Resolved, Sandbox, SearchRequest
+from runner.engine.contract import FileFault, FileRefused, Look, OutputSink, Resolved, Sandbox, SearchRequest
 from runner.model.errors import ErrorCode, ToolError
 from runner.model.tree import TreeChange
 from runner.policy.append_only import decide_append, first_lost_line
@@ -73,13 +73,21 @@ class GuardedWorkspace:
 
     def read(self, path: str) -> FileBytes:
         """The bytes of a regular file beneath the root, links followed. Raises ToolError."""
-        real = self._real_path(path, faults.READ)
-        return self._content(real, path, faults.READ)
+        try:
+            return _bytes_of(self._sandbox.look(parse_path(path), max_bytes=MAX_TOOL_FILE_BYTES), path, faults.READ)
+        except FileRefused as refused:
+            raise faults.tool_error(refused, faults.READ, path) from None
 
     def read_for_edit(self, path: str) -> FileBytes:
         """The same, once the policy allows an edit there. Raises ToolError."""
-        real = self._writable(path, WriteOp.EDIT)
-        return self._content(real, path, faults.WRITE)
+        looks: list[Look] = []
+
+        def where(requested: str) -> Resolved:
+            looks.append(self._sandbox.look(requested, max_bytes=MAX_TOOL_FILE_BYTES))
+            return looks[0].where
+
+        self._writable(path, WriteOp.EDIT, where)
+        return _bytes_of(looks[0], path, faults.WRITE)
 
     def list_dir(self, path: str) -> tuple[tuple[DirEntry, ...], bool]:
         """The entries of a folder, links followed to it but not in it. Raises ToolError."""
@@ -153,19 +161,12 @@ class GuardedWorkspace:
         except FileRefused as refused:
             raise faults.tool_error(refused, table, path) from None
 
-    def _content(self, real: str, path: str, table: Mapping[FileFault, ErrorCode]) -> FileBytes:
-        try:
-            content: FileContent = self._sandbox.read(real, max_bytes=MAX_TOOL_FILE_BYTES)
-        except FileRefused as refused:
-            raise faults.tool_error(refused, table, path) from None
-        return FileBytes(content.data, content.sha256)
-
-    def _writable(self, path: str, op: WriteOp) -> str:
-        """The real path, once the policy allows `op` there."""
+    def _writable(self, path: str, op: WriteOp, resolve: Callable[[str], Resolved] | None = None) -> str:
+        """The real path, once the policy allows `op` there. `resolve` says where the path leads."""
         requested = parse_write_path(path)
         table = faults.DELETE if op is WriteOp.DELETE else faults.WRITE
         try:
-            where = self._resolve_for_write(requested, op)
+            where = self._resolve_for_write(requested, op) if resolve is None else resolve(requested)
         except FileRefused as refused:
             # Nothing is known of what is there; the policy's word on the path as written still comes first.
             self._decide(WriteIntent(op, requested), PathFacts(requested, via_link=False, existed_at_start=False))
@@ -228,3 +229,9 @@ class GuardedWorkspace:
         if result.exit != 0 or result.truncated:
             raise ToolError(ErrorCode.GIT_COMMIT_FAILED, "git could not read what would be committed.")
         return result.stdout
+
+
+def _bytes_of(look: Look, path: str, table: Mapping[FileFault, ErrorCode]) -> FileBytes:
+    if isinstance(look.content, FileRefused):
+        raise faults.tool_error(look.content, table, path) from None
+    return FileBytes(look.content.data, look.content.sha256)

@@ -1,6 +1,6 @@
 """The host's end of the helper: a sandbox's operations over one `ByteStream`.
 
-One request at a time, one write and usually one read for each, no thread. The helper is not trusted: every answer is
+One operation at a time, one write and usually one read for each, no thread. The helper is not trusted: every answer is
 bounded by what was asked for, and an answer that is late, too long or malformed ends the channel. Once it has ended,
 every later call fails at once with the same error, because what a lost helper last did is unknown.
 
@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from runner.engine.contract import (
     ByteStream,
@@ -27,6 +27,7 @@ from runner.engine.contract import (
     GuestPosture,
     Listing,
     ListingEntry,
+    Look,
     Resolved,
     Scan,
     SearchMatch,
@@ -50,6 +51,8 @@ from runner.model.errors import SandboxLost
 from runner.model.tree import ScanEntry
 
 __all__ = ["HelperChannel"]
+
+_T = TypeVar("_T")
 
 PROTOCOL = 2
 FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
@@ -90,6 +93,7 @@ class HelperChannel:
         self._write_lock = threading.Lock()
         self._decoder = FrameDecoder()
         self._last_id = 0
+        self._held = b""
         self._running: int | None = None
         self._midway = False
         self._scanned = 0  # how many entries the last scan may have listed; no more can be gone
@@ -114,20 +118,48 @@ class HelperChannel:
     def read(self, path: str, *, max_bytes: int) -> FileContent:
         """See `Sandbox.read`."""
         with self._operation():
-            request = self._begin("read", {"path": sendable_path(path), "max": max_bytes}, b"", FILE_SECONDS)
-            content = bytearray()  # not a list: a helper that sends single bytes must not cost forty times as much
-            for frame, last in self._answer(request, path):
-                content += frame.body
-                if len(content) > max_bytes:
-                    broken("more content than was asked for")
-                if last:
-                    break
-            frame.head.only(("id", "kind", "size", "mode"))
-            data = bytes(content)
-            if frame.head.integer("size") != len(data):
-                broken("the content does not have the length that it should have")
-            mode = frame.head.integer("mode", high=0o7777)
-            return FileContent(data, len(data), mode, hashlib.sha256(data).hexdigest())
+            begun = self._begin("read", {"path": sendable_path(path), "max": max_bytes}, b"", FILE_SECONDS)
+            return self._content(begun, path, max_bytes)
+
+    def look(self, path: str, *, max_bytes: int) -> Look:
+        """See `Sandbox.look`.
+
+        Both questions are asked at once, of the same path. `read` follows no link: when it has content, that is the
+        content of the real path, and when `resolve` says that the path leads elsewhere, it is asked again there.
+        """
+        with self._operation():
+            word = sendable_path(path)
+            asked = self._begin("resolve", {"path": word}, b"", FILE_SECONDS, held=True)
+            begun = self._begin("read", {"path": word, "max": max_bytes}, b"", FILE_SECONDS)
+            where = self._refused_or(lambda: decode_resolved(self._only_answer(asked, path).head))
+            content = self._refused_or(lambda: self._content(begun, path, max_bytes))
+            if isinstance(where, FileRefused):
+                raise where
+            if where.path != path:
+                again = self._begin("read", {"path": sendable_path(where.path), "max": max_bytes}, b"", FILE_SECONDS)
+                content = self._refused_or(lambda: self._content(again, where.path, max_bytes))
+            return Look(where, content)
+
+    def _refused_or(self, ask: Callable[[], _T]) -> _T | FileRefused:
+        try:
+            return ask()
+        except FileRefused as refused:
+            return refused
+
+    def _content(self, begun: Begun, path: str, max_bytes: int) -> FileContent:
+        content = bytearray()  # not a list: a helper that sends single bytes must not cost forty times as much
+        for frame, last in self._answer(begun, path):
+            content += frame.body
+            if len(content) > max_bytes:
+                broken("more content than was asked for")
+            if last:
+                break
+        frame.head.only(("id", "kind", "size", "mode"))
+        data = bytes(content)
+        if frame.head.integer("size") != len(data):
+            broken("the content does not have the length that it should have")
+        mode = frame.head.integer("mode", high=0o7777)
+        return FileContent(data, len(data), mode, hashlib.sha256(data).hexdigest())
 
     def list(self, path: str, *, max_entries: int) -> Listing:
         """See `Sandbox.list`."""
@@ -325,16 +357,22 @@ class HelperChannel:
                 raise self._lost from error
             self._midway = False
 
-    def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float) -> Begun:
+    def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float, *, held: bool = False) -> Begun:
+        """The request is sent; one that is `held` goes out together with the next."""
         self._last_id += 1
         begun = Begun(self._last_id, self._clock(), seconds)
-        self._send({"id": begun.id, "op": op, **fields}, body)
+        head = {"id": begun.id, "op": op, **fields}
+        if held:
+            self._held += encode_frame(head, body)
+        else:
+            self._send(head, body)
         return begun
 
     def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
         data = encode_frame(head, body)
         with self._write_lock:
-            self._stream.write(data)
+            held, self._held = self._held, b""
+            self._stream.write(held + data)
 
     def _receive(self, begun: Begun) -> Frame:
         """The next frame of the answer, in time."""

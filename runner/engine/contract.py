@@ -10,8 +10,9 @@ Rules that every implementation upholds:
   and no answer selects code on the host.
 - Paths are relative to the workspace root, POSIX, `/`-separated, without empty, `.` or `..` parts. File names that are
   not UTF-8 are carried with surrogate escapes.
-- `resolve` is the only operation that follows links. All others take a real path and refuse to meet a link on the
-  way, so that a path swapped between the decision and the act fails with `FileFault.LINK`.
+- `resolve` is the only operation that follows links, alone or as the first half of `look`. All others take a real path
+  and refuse to meet a link on the way, so that a path swapped between the decision and the act fails with
+  `FileFault.LINK`.
 - A program that fails is a result. A `FileRefused` is an answer about the tree. `SandboxLost` is the end of the run.
   Implementations raise nothing else.
 - One operation at a time: callers serialise.
@@ -42,6 +43,7 @@ __all__ = [
     "LimitMet",
     "Listing",
     "ListingEntry",
+    "Look",
     "Mount",
     "OutputSink",
     "Resolved",
@@ -131,6 +133,14 @@ class FileContent:
     size: int
     mode: int
     sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Where a path leads, and what is there: the content, or why there is none. Of one moment."""
+
+    where: Resolved
+    content: FileContent | FileRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,6 +447,10 @@ class Sandbox(Protocol):
 
         Raises FileRefused: MISSING, LINK, IS_DIRECTORY, NOT_REGULAR, TOO_LARGE (with the size), DENIED.
         """
+        ...
+
+    def look(self, path: str, *, max_bytes: int) -> Look:
+        """`resolve`, and `read` of the real path, in one round trip as a rule. Raises FileRefused as `resolve` does."""
         ...
 
     def list(self, path: str, *, max_entries: int) -> Listing:

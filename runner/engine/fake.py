@@ -29,6 +29,7 @@ from runner.engine.contract import (
     KilledBy,
     Listing,
     ListingEntry,
+    Look,
     Resolved,
     SandboxInfo,
     SandboxSpec,
@@ -184,6 +185,14 @@ class FakeSandbox:
             raise FileRefused(FileFault.TOO_LARGE, path, size=node.size)
         data = node.data.ljust(node.size, b"\0")
         return FileContent(data, len(data), node.mode, _sha256(data))
+
+    def look(self, path: str, *, max_bytes: int) -> Look:
+        """See `Sandbox.look`."""
+        where = self.resolve(path)
+        try:
+            return Look(where, self.read(where.path, max_bytes=max_bytes))
+        except FileRefused as refused:
+            return Look(where, refused)
 
     def list(self, path: str, *, max_entries: int) -> Listing:
         """See `Sandbox.list`."""

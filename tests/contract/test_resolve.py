@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from runner.engine.contract import FileFault
+from runner.engine.contract import FileFault, FileRefused
 from runner.model.tree import EntryKind
 from tests.contract.boxes import Box, fault_of
 
@@ -113,3 +115,32 @@ def test_names_with_newlines_and_bytes_that_are_not_utf8_resolve(box: Box) -> No
     for name in ("new\nline", "caf\udce9", "-rf", " ", "ünï"):
         box.sandbox.write(name, b"1")
         assert box.sandbox.resolve(name).path == name
+
+
+def test_a_look_is_what_resolving_and_reading_the_real_path_give(box: Box) -> None:
+    box.put("a/f", b"content", 0o640)
+    box.link("way", "a")
+    box.link("dangling", "a/nothing")
+    for path in ("a/f", "way/f", "a", "way", "dangling", "missing", "a/missing/deep"):
+        seen = box.sandbox.look(path, max_bytes=100)
+        assert seen.where == box.sandbox.resolve(path)
+        if isinstance(seen.content, FileRefused):
+            read = partial(box.sandbox.read, seen.where.path, max_bytes=100)
+            assert seen.content.fault is fault_of(read)
+        else:
+            assert seen.content == box.sandbox.read(seen.where.path, max_bytes=100)
+    assert box.sandbox.look("way/f", max_bytes=100).where.via_link
+
+
+def test_a_look_at_too_large_a_file_says_its_size(box: Box) -> None:
+    box.put("f", b"12345")
+    refused = box.sandbox.look("f", max_bytes=4).content
+    assert isinstance(refused, FileRefused) and (refused.fault, refused.size) == (FileFault.TOO_LARGE, 5)
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../outside"])
+def test_a_look_that_leaves_the_root_sees_nothing_and_the_next_one_works(box: Box, target: str) -> None:
+    box.put("f", b"x")
+    box.link("leak", target)
+    assert fault_of(lambda: box.sandbox.look("leak", max_bytes=10)) is FileFault.OUTSIDE
+    assert box.sandbox.read("f", max_bytes=10).data == b"x"

@@ -30,7 +30,7 @@ class Installs:
         self.commit()
         self.bench.engine.prepare = self._fill
         own = {"tar": self._tar, "mkdir": lambda _call: FakeOutcome(), "pnpm": self._pnpm, "git": self._git}
-        self.bench.engine.programs = {**self.bench.engine.programs, **own, "find": self._find}
+        self.bench.engine.programs = {**self.bench.engine.programs, **own}
         self.bench.host = replace(self.bench.host, cache_mib=1)
         self.status = b"?? node_modules/\0"
         self.asked: list[str] = []
@@ -71,12 +71,9 @@ class Installs:
         self.asked.append("install")
         return FakeOutcome()
 
-    def _find(self, call: FakeCall) -> FakeOutcome:
-        if "node_modules" in call.argv:
-            self.asked.append("clean")
-        return FakeOutcome()
-
     def _git(self, call: FakeCall) -> FakeOutcome:
+        if "clean" in call.argv:
+            self.asked.append("clean")
         return FakeOutcome(stdout=self.status) if "status" in call.argv else git(call)
 
 

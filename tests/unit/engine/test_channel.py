@@ -51,6 +51,27 @@ def test_a_helper_of_another_version_is_refused() -> None:
         HelperChannel(stream)
 
 
+FOUND = {"kind": "ok", "exists": True, "via_link": False, "type": "file", "size": 1, "mode": 0o644, "links": 1}
+
+
+def test_a_look_is_one_write_and_one_that_is_led_elsewhere_asks_there() -> None:
+    at_once = answer({"id": 2, "path": "a", **FOUND}) + answer({"id": 3, "kind": "ok", "size": 1, "mode": 0o644}, b"x")
+    channel, stream = _channel(at_once)
+    seen = channel.look("a", max_bytes=10)
+    assert (seen.where.path, getattr(seen.content, "data", None)) == ("a", b"x")
+    assert [frame.head.text("op") for frame in stream.sent()] == ["resolve", "read"]
+    link = {"id": 3, "kind": "fault", "fault": "link", "detail": "", "size": None}
+    there = answer({"id": 4, "kind": "ok", "size": 1, "mode": 0o644}, b"y")
+    channel, stream = _channel(answer({"id": 2, "path": "b", **FOUND, "via_link": True}), answer(link), there)
+    assert getattr(channel.look("a", max_bytes=10).content, "data", None) == b"y"
+    assert [frame.head.path("path") for frame in stream.sent()] == ["a", "a", "b"]
+
+
+def test_a_helper_that_answers_the_halves_of_a_look_in_another_order_ends_the_run() -> None:
+    read, found = answer({"id": 3, "kind": "ok", "size": 0, "mode": 0}), answer({"id": 2, "path": "a", **FOUND})
+    _lost(lambda channel: channel.look("a", max_bytes=10), read, found)
+
+
 def test_after_the_end_every_call_fails_at_once_with_the_same_error() -> None:
     channel, stream = _channel(ends=True)
     with pytest.raises(SandboxLost) as first:
