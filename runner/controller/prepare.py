@@ -14,7 +14,7 @@ from runner.audit.canary import Canary
 from runner.audit.log import AuditLog
 from runner.audit.scrub import Scrubber
 from runner.controller import posture
-from runner.controller.aside import Removable, Starting, remove_all
+from runner.controller.aside import Aside, Removable, Starting, remove_all
 from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
@@ -142,9 +142,11 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         certificates = deliver_ca(run.sandbox, _ca_file(run), base_environment)
     run.git = _guest_git(run, base_environment, "/workspace/.git/hooks")
     run.watch.start("clone")
+    listing = Aside(lambda: list_base(gate, fetched))  # the gate's work, while the workspace has its own
+    listing.begin()
     delivered = make_clone(run, gate, fetched)
     run.watch.start("setup")
-    base = list_base(gate, fetched)
+    base = listing.answer()
     set_up(run, gate, fetched, base, image, certificates, roles)
     run.watch.start("baseline")
     rules = WriteRules.compile(policy)
