@@ -12,13 +12,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from enum import StrEnum
+from collections.abc import Callable
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from runner.engine.contract import (
     ByteStream,
@@ -36,17 +33,17 @@ from runner.engine.contract import (
     SpawnRequest,
     SpawnResult,
 )
-from runner.engine.frames import BODY_MAX_BYTES, Fields, Frame, FrameDecoder, broken, encode_frame, parse_object
+from runner.engine.exchange import FILE_SECONDS, Begun, Exchange, Kind
+from runner.engine.frames import BODY_MAX_BYTES, Fields, broken, parse_object
 from runner.engine.helper_answers import (
     decode_ending,
     decode_listing,
     decode_matches,
     decode_posture,
-    decode_refusal,
     decode_resolved,
     decode_scan,
 )
-from runner.engine.helper_requests import STDIN_AHEAD, Begun, Run, microseconds, search_body, sendable_path, spawn_words
+from runner.engine.helper_requests import STDIN_AHEAD, Run, microseconds, search_body, sendable_path, spawn_words
 from runner.model.errors import SandboxLost
 from runner.model.tree import ScanEntry
 
@@ -55,8 +52,6 @@ __all__ = ["HelperChannel"]
 _T = TypeVar("_T")
 
 PROTOCOL = 2
-FILE_SECONDS = 10.0  # a file operation is local to a memory file system: milliseconds
-SILENCE_SECONDS = 4.0  # until a silence is looked into: twice is less than the 10 s in which a dead workspace is told
 GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
 SCAN_SECONDS = 30.0
 SCAN_MAX_BYTES = 386 * 1024 * 1024  # the helper's 192 MiB for entries, as much for what is gone, and two frames
@@ -64,16 +59,7 @@ DEADLINE_MAX_SECONDS = 7 * 24 * 3600.0
 LINE_MAX_BYTES = 64 * 1024
 
 
-class _Kind(StrEnum):
-    DATA = "data"
-    OUT = "out"
-    WANT = "want"
-    OK = "ok"
-    FAULT = "fault"
-    FAILED = "failed"
-
-
-class HelperChannel:
+class HelperChannel(Exchange):
     """The operations of a `Sandbox` that the helper carries out. The helper has answered once it is constructed."""
 
     def __init__(
@@ -85,19 +71,9 @@ class HelperChannel:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`named` is what errors call it. `why_silent` says why no answer can come, None while it still may."""
-        self._stream = stream
-        self._named = named
-        self._why_silent = why_silent
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._write_lock = threading.Lock()
-        self._decoder = FrameDecoder()
-        self._last_id = 0
-        self._held = b""
+        super().__init__(stream, clock, named, why_silent)
         self._running: int | None = None
-        self._midway = False
         self._scanned = 0  # how many entries the last scan may have listed; no more can be gone
-        self._lost: SandboxLost | None = None
         self.ping()
 
     # --- files
@@ -292,8 +268,8 @@ class HelperChannel:
     def _spawn_step(self, begun: Begun, run: Run) -> bool:
         """Takes one frame in. True after the last one."""
         frame = self._receive(begun)
-        kind = frame.head.word("kind", _Kind)
-        if kind is _Kind.OUT:
+        kind = frame.head.word("kind", Kind)
+        if kind is Kind.OUT:
             stream = frame.head.integer("stream", low=1, high=2)
             frame.head.only(("id", "kind", "stream"))
             run.count(stream, frame.body)
@@ -301,7 +277,7 @@ class HelperChannel:
             return False
         if frame.body:
             broken("a frame has a body that it should not have")
-        if kind is _Kind.WANT:
+        if kind is Kind.WANT:
             frame.head.only(("id", "kind", "pieces"))
             self._give_stdin(begun, run, frame.head.integer("pieces", low=1, high=STDIN_AHEAD))
             return False
@@ -334,102 +310,3 @@ class HelperChannel:
             run.caller_error = error
             self._send({"id": begun.id, "op": "cancel"})
         begun.deadline += self._clock() - before
-
-    # --- frames
-
-    @contextmanager
-    def _operation(self) -> Iterator[None]:
-        """One operation has the channel; what ends the channel is remembered."""
-        with self._lock:
-            if self._midway and self._lost is None:
-                self._lost = SandboxLost(f"a call to {self._named} was interrupted, what it did is unknown")
-            if self._lost is not None:
-                raise SandboxLost(self._lost.message, hint=self._lost.hint)
-            self._midway = True
-            try:
-                yield
-            except FileRefused:
-                self._midway = False
-                raise
-            except SandboxLost as error:
-                self._lost = SandboxLost(f"{self._named} is lost: {error.message}", hint=error.hint)
-                self._stream.close()
-                raise self._lost from error
-            self._midway = False
-
-    def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float, *, held: bool = False) -> Begun:
-        """The request is sent; one that is `held` goes out together with the next."""
-        self._last_id += 1
-        begun = Begun(self._last_id, self._clock(), seconds)
-        head = {"id": begun.id, "op": op, **fields}
-        if held:
-            self._held += encode_frame(head, body)
-        else:
-            self._send(head, body)
-        return begun
-
-    def _send(self, head: Mapping[str, Any], body: bytes = b"") -> None:
-        data = encode_frame(head, body)
-        with self._write_lock:
-            held, self._held = self._held, b""
-            self._stream.write(held + data)
-
-    def _receive(self, begun: Begun) -> Frame:
-        """The next frame of the answer, in time."""
-        while (frame := self._decoder.next()) is None:
-            data = self._read(begun)
-            if not data:
-                raise SandboxLost(
-                    "it has ended",
-                    hint="It reached its deadline, ran out of memory, killed its helper, or the engine broke off.",
-                )
-            self._decoder.feed(data)
-        if frame.head.integer("id") != begun.id:
-            broken("an answer to another request")
-        return frame
-
-    def _read(self, begun: Begun) -> bytes:
-        """What comes next, in time; a silence on the way is looked into."""
-        left = begun.deadline - self._clock()
-        while left > 0:
-            wait = min(left, SILENCE_SECONDS)
-            try:
-                return self._stream.read(wait)
-            except TimeoutError:
-                left = min(left - wait, begun.deadline - self._clock())
-            why = self._why_silent()
-            if why is not None:
-                raise SandboxLost(why, hint="Start a new run.")
-        broken("it did not answer in time")
-
-    def _answer(self, begun: Begun, path: str) -> Iterator[tuple[Frame, bool]]:
-        """The frames of an answer, and with each whether it is the last."""
-        while True:
-            frame = self._receive(begun)
-            kind = frame.head.word("kind", _Kind)
-            if kind is _Kind.DATA:
-                if not frame.body:
-                    broken("an empty piece")
-                frame.head.only(("id", "kind"))
-                yield frame, False
-                continue
-            self._raise_unless_ok(frame, kind, path)
-            yield frame, True
-
-    def _raise_unless_ok(self, frame: Frame, kind: _Kind, path: str) -> None:
-        if kind is _Kind.FAULT:
-            raise decode_refusal(frame.head, path)
-        if kind is _Kind.FAILED:
-            broken(f"it failed: {frame.head.text('detail')}")
-        if kind is not _Kind.OK:
-            broken("an answer of another kind")
-
-    def _only_answer(self, begun: Begun, path: str, *, with_body: bool = False) -> Frame:
-        """The answer, where it is one frame."""
-        frame, last = next(self._answer(begun, path))
-        if not last or (frame.body and not with_body):
-            broken("an answer is longer than it should be")
-        return frame
-
-    def _simple(self, op: str, path: str, fields: Mapping[str, Any], *, with_body: bool = False) -> Frame:
-        return self._only_answer(self._begin(op, fields, b"", FILE_SECONDS), path, with_body=with_body)

@@ -10,7 +10,7 @@ from runner.engine.frames import BODY_MAX_BYTES, broken
 from runner.engine.helper_answers import Ending
 from runner.engine.helper_ere import BadPattern, translate_ere
 
-__all__ = ["Begun", "Run", "microseconds", "search_body", "sendable_path", "spawn_words"]
+__all__ = ["Run", "microseconds", "search_body", "sendable_path", "spawn_words"]
 
 PATH_MAX_CHARS = 5000  # above the kernel's 4096, so that the helper gives the verdict on all that fits a head
 SEARCH_MAX_BYTES = 64 * 1024  # pattern and globs; the kernel allows a program 128 KiB for one argument
@@ -19,17 +19,6 @@ SEARCH_MAX_BYTES = 64 * 1024  # pattern and globs; the kernel allows a program 1
 # sending output, so the host is never stuck for good.
 STDIN_PIECE_BYTES = 256 * 1024
 STDIN_AHEAD = 4
-
-
-class Begun:
-    """A request that was sent, and until when its answer may take."""
-
-    __slots__ = ("deadline", "id", "started")
-
-    def __init__(self, request: int, now: float, seconds: float) -> None:
-        self.id = request
-        self.started = now
-        self.deadline = now + seconds
 
 
 class Run:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.gate.shipment import Part, Shipment
+from runner.model.errors import RepositoryUnavailable
 
 __all__ = ["Entry", "archive", "bare_repository", "core", "repository"]
 
@@ -56,12 +57,12 @@ def archive(entries: Iterable[Entry], shipped: Shipment | None = None) -> Iterat
     """A tar archive of the entries, in pieces.
 
     Raises:
-        ValueError: a part of the shipment is shorter than it was when it was begun, or there is none.
+        RepositoryUnavailable: a part of the shipment is shorter than it was when it was begun.
     """
     for entry in entries:
         if isinstance(entry.content, Part):
             if shipped is None:
-                raise ValueError("an entry takes a part of a shipment, and there is none")
+                raise AssertionError("an entry takes a part of a shipment, and there is none")
             size = shipped.size(entry.content)
             yield _head(entry, size)
             yield from _exactly(shipped.chunks(entry.content), size)
@@ -86,7 +87,9 @@ def _exactly(chunks: Iterator[bytes], size: int) -> Iterator[bytes]:
         yield chunk[:size]
         size -= len(chunk[:size])
     if size:
-        raise ValueError("the shipment has become shorter")
+        raise RepositoryUnavailable(
+            "what the mirror has for workspaces changed while it was sent", hint="Try again.", code="clone_failed"
+        )
 
 
 def _packed(refs: Mapping[str, str]) -> bytes:

@@ -27,8 +27,8 @@ FIRST_HOST_UID = 200_000
 
 _USER = "remapped"
 _UP_SECONDS = 60
-# The unified folder of a host with control groups of both versions is more than crun starts on. The ignored signal stays
-# ignored: what a killed daemon leaves, and ends, is then no zombie, which the next daemon would take for alive.
+# The unified folder of a host with control groups of both versions is more than crun starts on. The ignored signal
+# stays ignored: what a killed daemon leaves, and ends, is then no zombie, which the next daemon would take for alive.
 _HOLD = """set -eu
 mount -t overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc.work" overlay /etc
 umount /sys/fs/cgroup/unified 2>/dev/null || :

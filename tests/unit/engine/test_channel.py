@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from runner.engine.channel import SILENCE_SECONDS, HelperChannel
+from runner.engine.channel import HelperChannel
 from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
+from runner.engine.exchange import SILENCE_SECONDS
 from runner.engine.helper_requests import STDIN_PIECE_BYTES
 from runner.model.errors import SandboxLost
 from tests.support.scripted_stream import ScriptedStream, answer
