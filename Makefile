@@ -64,6 +64,10 @@ test-unit: setup test-tools ## the tests that need neither Docker nor network
 bench: setup engine image ## measure what the parts cost
 	@$(BIN)/python -m benchmarks
 
+.PHONY: bench-quick
+bench-quick: setup engine image ## the same with fewer samples and smaller trees, in three minutes
+	@$(BIN)/python -m benchmarks --quick
+
 # For `make soak` only: how many runs.
 N ?= 500
 

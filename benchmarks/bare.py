@@ -9,16 +9,20 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import docker
-from docker.errors import APIError, NotFound
+from docker.errors import APIError, BuildError, ImageNotFound, NotFound
 
 from benchmarks.failure import BenchFailed
 from runner.engine.contract import SandboxLimits, SandboxSpec
 from runner.engine.docker_spec import container_plan
 
-__all__ = ["BareDocker", "bench_spec"]
+__all__ = ["LABEL", "BareDocker", "bench_spec"]
+
+LABEL = {"runner.bench": "true"}
+"""On everything that the bench makes in the engine, so that it is known for its own."""
 
 _CONTROLLER = "benchmarks"  # of nobody's state folder, so that no run's sweep takes these containers for its own
 _API_SECONDS = 60
@@ -28,7 +32,7 @@ _CONFLICT = 409  # the engine's answer while it removes by itself what is set to
 def bench_spec(image: str, limits: SandboxLimits) -> SandboxSpec:
     """A sandbox that belongs to no run."""
     deadline = int(time.time()) + limits.run_seconds
-    return SandboxSpec(f"bench{secrets.token_hex(4)}", _CONTROLLER, image, limits, deadline)
+    return SandboxSpec(f"bench{secrets.token_hex(4)}", _CONTROLLER, image, limits, deadline, labels=LABEL)
 
 
 class BareDocker:
@@ -40,21 +44,27 @@ class BareDocker:
         self._image = image
         self._limits = limits
 
-    def start(self) -> str:
-        """The id of a container that was created and started, and of which nothing else is known yet."""
-        spec = bench_spec(self._image, self._limits)
+    def start(
+        self, *, image: str | None = None, argv: Sequence[str] = (), user: str | None = None, network: bool = False
+    ) -> str:
+        """The id of a container that was created and started, and of which nothing else is known yet.
+
+        A run's container, unless another image, main process or user is named; `network` gives it the engine's bridge.
+        """
+        spec = bench_spec(image or self._image, self._limits)
         plan = container_plan(spec, seconds_to_live=self._limits.run_seconds)
+        host = {**plan.host, "network_mode": "bridge"} if network else plan.host
         created = self._api.create_container(
             image=plan.image,
-            command=plan.command,
+            command=list(argv) or plan.command,
             name=plan.name,
-            user=plan.user,
+            user=user or plan.user,
             labels=plan.labels,
             hostname="workspace",
             working_dir="/workspace",
             environment={},
-            network_disabled=True,
-            host_config=self._api.create_host_config(**plan.host),
+            network_disabled=not network,
+            host_config=self._api.create_host_config(**host),
         )
         container = str(created["Id"])
         try:
@@ -94,6 +104,27 @@ class BareDocker:
         if code != 0:
             raise BenchFailed(f"{argv[0]} ended with {code}: {output[-300:].decode('utf-8', 'replace')}")
         return output
+
+    def address(self, container: str) -> str:
+        """Its address on the engine's bridge; empty while it has none."""
+        return str(self._api.inspect_container(container)["NetworkSettings"]["IPAddress"])
+
+    @contextmanager
+    def image(self, folder: Path) -> Iterator[str]:
+        """An image built from the Dockerfile in the folder; gone, with its layers, when the block ends.
+
+        Raises:
+            BenchFailed: when it cannot be built.
+        """
+        tag = f"runner-bench:{secrets.token_hex(4)}"
+        try:
+            self._client.images.build(path=str(folder), tag=tag, labels=LABEL, rm=True, forcerm=True, pull=False)
+            yield tag
+        except BuildError as error:
+            raise BenchFailed(f"an image could not be built: {error}") from error
+        finally:
+            with suppress(ImageNotFound):
+                self._client.images.remove(tag, force=True)
 
     def close(self) -> None:
         """The client's sockets are given back."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
 
-from benchmarks.interleave import interleave, timed
+from benchmarks.floor import socket_echo, spawn_and_wait
+from benchmarks.interleave import Side, interleave, timed
 from benchmarks.pipe import pipe_copy
 from benchmarks.repositories import FOUR_KIB, NEEDLE
-from benchmarks.samples import Samples
-from benchmarks.stage import GIT, Stage
+from benchmarks.samples import Samples, Series
+from benchmarks.stage import GIT, OpenRun, Stage
 from runner.controller.environment import command_environment
 from runner.engine.contract import SpawnRequest
 
@@ -21,34 +21,39 @@ _SEARCH = ("rg", "--no-config", "--no-ignore", "--hidden", "--line-number", "--w
 _VERSION = ["git", "--version"]
 
 
-def command(stage: Stage, rounds: int) -> dict[str, Samples]:
-    """`git --version` in a small tree: through the pipeline, as docker exec, on the host."""
-    return _command(stage, stage.small, rounds)
+def command(stage: Stage, rounds: int) -> dict[str, Series]:
+    """`git --version` in a small tree: through the pipeline, as docker exec, on the host, and by the peers."""
+    with stage.open(stage.small) as run:
+        floor = timed("posix_spawn", lambda: spawn_and_wait([GIT, "--version"]))
+        sides = (*_command_sides(stage, run), floor, *stage.peers.sides(lambda peer: peer.run(_VERSION)))
+        return {**interleave(sides, rounds, warm_up=_WARM_UP), **stage.peers.missing}
 
 
 def command_large(stage: Stage, rounds: int) -> dict[str, Samples]:
-    """The same in a tree of 5,000 files."""
-    return _command(stage, stage.large, rounds)
+    """The same in a tree of 5,000 files, without floor and peers."""
+    with stage.open(stage.large) as run:
+        return interleave(_command_sides(stage, run), rounds, warm_up=_WARM_UP)
 
 
-def _command(stage: Stage, repository: Path, rounds: int) -> dict[str, Samples]:
-    with stage.open(repository) as run:
-        sides = (
-            timed("runner", lambda: run.call("workspace.run_command", argv=_VERSION)),
-            timed("exec", lambda: stage.bare.exec(run.sandbox.id, _VERSION)),
-            timed("host", lambda: subprocess.run([GIT, "--version"], capture_output=True, check=True)),
-        )
-        return interleave(sides, rounds, warm_up=_WARM_UP)
+def _command_sides(stage: Stage, run: OpenRun) -> tuple[Side, ...]:
+    return (
+        timed("runner", lambda: run.call("workspace.run_command", argv=_VERSION)),
+        timed("exec", lambda: stage.bare.exec(run.sandbox.id, _VERSION)),
+        timed("host", lambda: subprocess.run([GIT, "--version"], capture_output=True, check=True)),
+    )
 
 
-def read_4k(stage: Stage, rounds: int) -> dict[str, Samples]:
-    """A file of 4 KiB: through the pipeline, as docker exec."""
-    with stage.open(stage.small) as run:
+def read_4k(stage: Stage, rounds: int) -> dict[str, Series]:
+    """A file of 4 KiB: through the pipeline, as docker exec, from a socket, and by the peers."""
+    size = 4096
+    with stage.open(stage.small) as run, socket_echo(size) as echo:
         sides = (
             timed("runner", lambda: run.call("workspace.read_file", path=FOUR_KIB)),
             timed("exec", lambda: stage.bare.exec(run.sandbox.id, ["cat", FOUR_KIB])),
+            timed("socket", echo.ask),
+            *stage.peers.sides(lambda peer: peer.read(FOUR_KIB, size)),
         )
-        return interleave(sides, rounds, warm_up=_WARM_UP)
+        return {**interleave(sides, rounds, warm_up=_WARM_UP), **stage.peers.missing}
 
 
 def copy_1m(stage: Stage, rounds: int) -> dict[str, Samples]:

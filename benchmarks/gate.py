@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.failure import BenchFailed
 from benchmarks.interleave import Reading, interleave
-from benchmarks.repositories import make_repository, small_files
+from benchmarks.repositories import small_files
 from benchmarks.samples import Samples
 from benchmarks.stage import GIT, OpenRun, Stage
 from runner.controller.environment import command_environment
@@ -112,9 +112,9 @@ def _outside(stage: Stage, clone: Path, text: str, *words: str) -> None:
 @contextmanager
 def _repository(stage: Stage) -> Iterator[Path]:
     """A bare repository of its own beside the others, on the disk that they are on."""
-    path = stage.small.parent / "pushed.git"
+    path = stage.repository("pushed", small_files())
     try:
-        yield make_repository(path, small_files(), GIT, stage.git_environment)
+        yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
 

@@ -19,8 +19,8 @@ class Bound(StrEnum):
 
     FASTER = "faster"  # the other takes at least so many times as long
     LONGER = "longer"  # ours takes at most so many times as long
-    ADDED = "added"  # ours takes at most so many milliseconds more
-    WITHIN = "within"  # ours takes at most so many milliseconds, whatever the other takes
+    ADDED = "added"  # ours takes at most so many units more
+    WITHIN = "within"  # ours takes at most so many units, whatever the other takes
     TOLD = "told"  # no goal: how many times as long ours takes is told, for what it buys is not to be had otherwise
 
 
@@ -28,7 +28,7 @@ class Bound(StrEnum):
 class Goal:
     """One line of the table. `ours` and `other` are names of series of the measure `measure`.
 
-    Only a goal of the kind WITHIN may have no `other`; its ratio is then to its own number.
+    `unit` is that of the series. Only a goal of the kind WITHIN may have no `other`; its ratio is then to its number.
     """
 
     figure: str
@@ -39,6 +39,7 @@ class Goal:
     ours: str
     other: str | None
     how: str
+    unit: str = "ms"
 
     def __post_init__(self) -> None:
         if self.other is None and self.bound is not Bound.WITHIN:
@@ -48,33 +49,39 @@ class Goal:
     def words(self) -> str:
         """The goal as a reader sees it."""
         if self.bound is Bound.ADDED:
-            return f"≤ {self.number:g} ms more"
+            return f"≤ {self.number:g} {self.unit} more"
         if self.bound is Bound.WITHIN:
-            return f"≤ {self.number:g} ms"
+            return f"≤ {self.number:g} {self.unit}"
         if self.bound is Bound.TOLD:
             return "none"
         return f"≥ {self.number:g}{TIMES} faster" if self.bound is Bound.FASTER else f"≤ {self.number:g}{TIMES}"
 
-    def ratio(self, ours_ms: float, other_ms: float | None) -> float:
+    def ratio(self, ours: float, other: float | None) -> float:
         """How many times faster ours is for FASTER, else how many times as long it takes; of the goal without other."""
-        if other_ms is None:
-            return ours_ms / self.number
-        return other_ms / ours_ms if self.bound is Bound.FASTER else ours_ms / other_ms
+        if other is None:
+            return ours / self.number
+        return other / ours if self.bound is Bound.FASTER else ours / other
 
-    def met(self, ours_ms: float, other_ms: float | None) -> bool:
+    def met(self, ours: float, other: float | None) -> bool:
         """Whether two medians reach the goal; the bound itself is within."""
         if self.bound is Bound.TOLD:
             return True
-        if other_ms is None or self.bound is Bound.WITHIN:
-            return ours_ms <= self.number
+        if other is None or self.bound is Bound.WITHIN:
+            return ours <= self.number
         if self.bound is Bound.ADDED:
-            return ours_ms - other_ms <= self.number
-        ratio = self.ratio(ours_ms, other_ms)
+            return ours - other <= self.number
+        ratio = self.ratio(ours, other)
         return ratio >= self.number if self.bound is Bound.FASTER else ratio <= self.number
 
 
 _COMMAND = "`git --version` through the call pipeline: policy, ledger scan and audit included"
 _EXEC = "`docker exec` through the SDK (create, start, exit code) in the same container as the same user"
+_READ = "The tool call through the pipeline, 4 KiB of text"
+_SWEREX = (
+    "SWE-ReX's own client against its server, preinstalled in a container made from the workspace image with the same "
+    "hardening and a network, which it needs"
+)
+_TESTCONTAINERS = "testcontainers' `exec` in a container of the workspace image"
 _ADDED = (
     "In a burst of calls: the tool call through the pipeline less the one operation of the sandbox that does the work"
 )
@@ -92,12 +99,24 @@ GOALS = (
          f"{_COMMAND}; {_EXEC}."),
     Goal("run_command, small tree", "subprocess on the host", Bound.LONGER, 2, "command", "runner", "host",
          f"{_COMMAND}; the same program by subprocess.run with both outputs captured."),
+    Goal("run_command, small tree", "SWE-ReX execute", Bound.FASTER, 3, "command", "runner", "SWE-ReX",
+         f"{_COMMAND}; {_SWEREX}, by `execute` with an argument list."),
+    Goal("run_command, small tree", "testcontainers' exec", Bound.TOLD, 1, "command", "runner", "testcontainers",
+         f"{_COMMAND}; {_TESTCONTAINERS}."),
+    Goal("run_command, small tree", "the floor: posix_spawn and wait on the host", Bound.TOLD, 1,
+         "command", "runner", "posix_spawn", f"{_COMMAND}; the same program by posix_spawn, its output thrown away."),
     Goal("run_command, 5,000 files", "docker exec", Bound.FASTER, 25, "command_large", "runner", "exec",
          "The same in a workspace of 5,000 files, whose scan after each command is part of the call."),
     Goal("run_command, 5,000 files", "subprocess on the host", Bound.LONGER, 2, "command_large", "runner", "host",
          "The same, with the scan; the program on the host scans nothing."),
     Goal("read_file 4 KB", "docker exec cat", Bound.FASTER, 100, "read_4k", "runner", "exec",
-         f"The tool call through the pipeline; {_EXEC}."),
+         f"{_READ}; {_EXEC}."),
+    Goal("read_file 4 KB", "SWE-ReX read", Bound.FASTER, 8, "read_4k", "runner", "SWE-ReX",
+         f"{_READ}; {_SWEREX}, by `read_file`."),
+    Goal("read_file 4 KB", "testcontainers' exec cat", Bound.TOLD, 1, "read_4k", "runner", "testcontainers",
+         f"{_READ}; {_TESTCONTAINERS}."),
+    Goal("read_file 4 KB", "the floor: a Unix socket's round trip", Bound.TOLD, 1, "read_4k", "runner", "socket",
+         f"{_READ}; a process on the host that answers each byte on a Unix socket with 4 KiB."),
     Goal("read_file 1 MB", "a local pipe copy", Bound.LONGER, 10, "copy_1m", "runner read", "pipe read",
          "The tool call through the pipeline; a held process on this host that sends 1 MiB through a pipe."),
     Goal("write_file 1 MB", "a local pipe copy", Bound.LONGER, 10, "copy_1m", "runner write", "pipe write",
@@ -152,5 +171,12 @@ GOALS = (
     Goal("a run of 200, 4 at once", "create, exec and remove of two bare containers for each", Bound.TOLD, 1,
          "scale", "run", "two containers",
          "The same, for as many containers as a run has: its own and the gate's, one after the other."),
+    Goal("warm acquire to first answer, posture proved", "cold start", Bound.FASTER, 50,
+         "warm", "acquire", "cold start",
+         "From the request for a workspace that a pool holds to the first call's answer; the same without a pool."),
+    Goal("an idle warm workspace", "the goal itself", Bound.WITHIN, 10, "warm", "memory", None,
+         "Proportional set size of all its processes.", unit="MB"),
+    Goal("controller's memory over 200 runs", "the goal itself", Bound.WITHIN, 150, "scale", "memory", None,
+         "The largest resident size of the controller's process meanwhile.", unit="MB"),
 )  # fmt: skip
-"""Each figure of the performance goals that can be measured with what is in this tree."""
+"""Each figure of the performance goals. One whose measure is not there is told as not measured."""

@@ -5,29 +5,58 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from benchmarks import calls, decisions, gate, ledger, life, mixed, scale
-from benchmarks.samples import Samples
+from benchmarks import calls, decisions, gate, growing_audit, growing_bytes, growing_tree, growths, ledger, life, mixed
+from benchmarks import scale as scales
+from benchmarks.samples import Series
 from benchmarks.stage import Stage
 
 __all__ = ["MEASURES", "Measure"]
 
+Take = Callable[[Stage, int], Mapping[str, Series]]
+Sizes = tuple[int, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`rounds` and `quick_rounds` are samples per series: fewer of what takes seconds."""
+    """`rounds` and `quick_rounds` are samples per series: fewer of what takes seconds.
+
+    A quick bench leaves out what has no `quick_rounds`, and takes `quick_take`, where there is one, in place of `take`.
+    """
 
     series: frozenset[str]
-    take: Callable[[Stage, int], dict[str, Samples]]
+    take: Take
     rounds: int
     quick_rounds: int
+    quick_take: Take | None = None
+
+    def samples(self, stage: Stage, *, quick: bool) -> Mapping[str, Series]:
+        """The series."""
+        if quick:
+            return (self.quick_take or self.take)(stage, self.quick_rounds)
+        return self.take(stage, self.rounds)
+
+
+def _growing(
+    take: Callable[[Stage, int, Sizes], Mapping[str, Series]], sizes: Sizes, quick_sizes: Sizes, rounds: int
+) -> Measure:
+    """A measure whose series are named by sizes, so that none is listed here."""
+    return Measure(
+        frozenset(),
+        lambda stage, rounds: take(stage, rounds, sizes),
+        rounds,
+        4,
+        lambda stage, rounds: take(stage, rounds, quick_sizes),
+    )
 
 
 MEASURES: Mapping[str, Measure] = {
-    "command": Measure(frozenset({"runner", "exec", "host"}), calls.command, 200, 40),
-    "command_large": Measure(frozenset({"runner", "exec", "host"}), calls.command_large, 60, 30),
-    "read_4k": Measure(frozenset({"runner", "exec"}), calls.read_4k, 200, 40),
+    "command": Measure(
+        frozenset({"runner", "exec", "host", "posix_spawn", "SWE-ReX", "testcontainers"}), calls.command, 100, 15
+    ),
+    "command_large": Measure(frozenset({"runner", "exec", "host"}), calls.command_large, 60, 15),
+    "read_4k": Measure(frozenset({"runner", "exec", "socket", "SWE-ReX", "testcontainers"}), calls.read_4k, 100, 15),
     "copy_1m": Measure(frozenset({"runner read", "pipe read", "runner write", "pipe write"}), calls.copy_1m, 200, 60),
-    "search": Measure(frozenset({"runner", "rg"}), calls.search, 60, 30),
+    "search": Measure(frozenset({"runner", "rg"}), calls.search, 60, 15),
     "added": Measure(
         frozenset({"read_file", "sandbox read", "write_file", "sandbox write", "run_command", "sandbox spawn"}),
         calls.added,
@@ -36,16 +65,20 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "decide_file": Measure(frozenset({"default"}), decisions.file_call, 2000, 500),
     "decide_argv": Measure(frozenset({"default", "strict"}), decisions.git_argv, 1000, 300),
-    "ledger_50k": Measure(frozenset({"ledger", "find"}), ledger.ledger_50k, 40, 15),
+    "ledger_50k": Measure(frozenset({"ledger", "find"}), ledger.ledger_50k, 40, 0),
     "life": Measure(
         frozenset({"cold start", "teardown", "create and start", "rm -f", "create and start two", "rm -f two"}),
         life.life,
         30,
-        8,
+        4,
     ),
-    "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 20, 5),
-    "push_small": Measure(frozenset({"runner", "plain"}), gate.push_small, 20, 5),
-    "push_pack": Measure(frozenset({"runner", "plain"}), gate.push_pack, 3, 2),
-    "scale": Measure(frozenset({"run", "container", "two containers"}), scale.scale, 10, 2),
-    "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 10, 3),
+    "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 30, 3),
+    "push_small": Measure(frozenset({"runner", "plain"}), gate.push_small, 30, 3),
+    "push_pack": Measure(frozenset({"runner", "plain"}), gate.push_pack, 3, 0),
+    "mixed": Measure(frozenset({"runner", "exec"}), mixed.mixed, 30, 2),
+    "scale": Measure(frozenset({"run", "container", "two containers", "memory"}), scales.scale, 10, 0),
+    "growing_tree": _growing(growing_tree.growing_tree, growths.TREE, growths.QUICK_TREE, 30),
+    "growing_files": _growing(growing_bytes.growing_files, growths.FILE, growths.QUICK_FILE, 15),
+    "growing_output": _growing(growing_bytes.growing_output, growths.OUTPUT, growths.QUICK_OUTPUT, 15),
+    "growing_audit": _growing(growing_audit.growing_audit, growths.AUDIT, growths.QUICK_AUDIT, 5),
 }

@@ -8,14 +8,29 @@ import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["FOUR_KIB", "LARGE_FILES", "NEEDLE", "SMALL_MODULES", "large_files", "make_repository", "small_files"]
+__all__ = [
+    "FOUR_KIB",
+    "LARGE_FILES",
+    "LARGE_FILE_BYTES",
+    "NEEDLE",
+    "QUICK_FILE_BYTES",
+    "SMALL_MODULES",
+    "large_files",
+    "make_repository",
+    "small_files",
+]
 
 LARGE_FILES = 5_000
 SMALL_MODULES = 20
 FOUR_KIB = "data/four-kib.txt"
 NEEDLE = "needle-in-a-haystack"
 
-_LARGE_FILE_BYTES = 8_400  # times 5,000, and hardly to be compressed: a pack of about 42 MB
+LARGE_FILE_BYTES = 8_400
+"""Times 5,000, and hardly to be compressed: a pack of about 42 MB."""
+
+QUICK_FILE_BYTES = 400
+"""For a quick bench: as many files, and 2 MB."""
+
 _LARGE_FOLDERS = 100
 _NEEDLES = 20  # below every default of a search, so that no answer is cut
 _SEED = 20
@@ -30,12 +45,12 @@ def small_files() -> dict[str, bytes]:
     return files
 
 
-def large_files() -> dict[str, bytes]:
+def large_files(file_bytes: int = LARGE_FILE_BYTES) -> dict[str, bytes]:
     """A project of 5,000 text files in 100 folders; 20 of them hold the needle, once each."""
     random_ = random.Random(_SEED)  # noqa: S311 - filler, not a secret
     files: dict[str, bytes] = {}
     for number in range(LARGE_FILES):
-        text = _text(random_, _LARGE_FILE_BYTES * 4 // 3)
+        text = _text(random_, file_bytes * 4 // 3)
         if number % (LARGE_FILES // _NEEDLES) == 0:
             text += f"{NEEDLE} {number}\n".encode()
         files[f"part{number % _LARGE_FOLDERS:03}/file{number:05}.txt"] = text

@@ -1,4 +1,4 @@
-"""Figures of one series of measurements. Milliseconds everywhere; nothing is left out as an outlier."""
+"""Figures of one series of measurements. Milliseconds, where a goal names no other unit; no outlier is left out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Samples"]
+__all__ = ["NotMeasured", "Samples", "Series"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,22 @@ class Samples:
         return sorted(self.values)[math.ceil(0.95 * len(self.values)) - 1]
 
     def as_json(self) -> dict[str, Any]:
-        """Median, 95th percentile and extremes to the microsecond, and how many values they are of."""
+        """Median, 95th percentile and extremes to a thousandth, and how many values they are of."""
         return {
-            "median_ms": round(self.median, 3),
-            "p95_ms": round(self.p95, 3),
-            "min_ms": round(min(self.values), 3),
-            "max_ms": round(max(self.values), 3),
+            "median": round(self.median, 3),
+            "p95": round(self.p95, 3),
+            "min": round(min(self.values), 3),
+            "max": round(max(self.values), 3),
             "samples": len(self.values),
         }
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """There are no figures, and why: one line for the reader of the table."""
+
+    why: str
+
+
+Series = Samples | NotMeasured
+"""What a measure gives under each of its names."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from benchmarks.bare import BareDocker, bench_spec
 from benchmarks.failure import BenchFailed
-from benchmarks.repositories import large_files, make_repository, small_files
+from benchmarks.peers import Peers, open_peers
+from benchmarks.repositories import LARGE_FILE_BYTES, QUICK_FILE_BYTES, large_files, make_repository, small_files
 from runner.app import compose
 from runner.controller.host import Host
 from runner.controller.prepare import Prepared
@@ -54,18 +56,44 @@ class OpenRun:
         return answer["result"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Stage:
-    """The controller, the repositories, and a folder in memory for what the host does in comparison."""
+    """The controller, a folder for repositories, and one in memory for what the host does in comparison."""
 
     host: Host
     policy: LoadedPolicy
     image: ImageInfo
+    image_name: str
     bare: BareDocker
-    small: Path
-    large: Path
+    home: Path
     memory: Path
     git_environment: dict[str, str]
+    stack: ExitStack  # closed with the stage
+    quick: bool
+
+    @cached_property
+    def peers(self) -> Peers:
+        """Other products, started when first asked for: an installation and an image take their time."""
+        return self.stack.enter_context(open_peers(self.bare, self.image_name))
+
+    def versions(self) -> dict[str, str]:
+        """Of the other products, as far as a measure has asked for them."""
+        peers: Peers | None = self.__dict__.get("peers")  # where a cached property lies once it was asked for
+        return {} if peers is None else {peer.name: peer.version for peer in peers.there}
+
+    @cached_property
+    def small(self) -> Path:
+        """A bare repository of some twenty files."""
+        return self.repository("small", small_files())
+
+    @cached_property
+    def large(self) -> Path:
+        """A bare repository of 5,000 files and 42 MB, of 2 MB for a quick bench."""
+        return self.repository("large", large_files(QUICK_FILE_BYTES if self.quick else LARGE_FILE_BYTES))
+
+    def repository(self, name: str, files: Mapping[str, bytes]) -> Path:
+        """A bare repository of its own, with one commit of these files."""
+        return make_repository(self.home / f"{name}.git", files, GIT, self.git_environment)
 
     @contextmanager
     def open(self, repository: Path, policy: LoadedPolicy | None = None) -> Iterator[OpenRun]:
@@ -90,7 +118,7 @@ class Stage:
 
 
 @contextmanager
-def open_stage() -> Iterator[Stage]:
+def open_stage(*, quick: bool = False) -> Iterator[Stage]:
     """Everything is ready to measure; nothing of it is left afterwards.
 
     Raises:
@@ -103,20 +131,19 @@ def open_stage() -> Iterator[Stage]:
         policy = _policy()
         with compose(replace(settings, state_dir=home / "state", max_runs="0")) as host:
             image = host.engine.image(settings.image)
-            bare = BareDocker(settings.docker, image.id, _limits(policy))
-            try:
+            with closing(BareDocker(settings.docker, image.id, _limits(policy))) as bare, ExitStack() as stack:
                 yield Stage(
                     host=host,
                     policy=policy,
                     image=image,
+                    image_name=settings.image,
                     bare=bare,
-                    small=make_repository(home / "small.git", small_files(), GIT, environment),
-                    large=make_repository(home / "large.git", large_files(), GIT, environment),
+                    home=home,
                     memory=memory,
                     git_environment=environment,
+                    stack=stack,
+                    quick=quick,
                 )
-            finally:
-                bare.close()
 
 
 @contextmanager

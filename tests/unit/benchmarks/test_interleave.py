@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 
 import pytest
 
-from benchmarks.interleave import Reading, interleave, timed
+from benchmarks.interleave import LEAST_ROUNDS, Reading, interleave, timed, within
 
 
 def _logging(log: list[str], name: str) -> Callable[[], Reading]:
@@ -62,3 +63,28 @@ def test_what_an_act_raises_ends_the_measure() -> None:
 
     with pytest.raises(LookupError):
         interleave([timed("act", act)], 1, warm_up=0)
+
+
+def test_rounds_end_early_when_their_time_is_up() -> None:
+    with within(10):
+        taken = interleave([lambda: {"a": 1.0}], 100, warm_up=0, clock=count(step=2).__next__)
+    assert LEAST_ROUNDS <= len(taken["a"].values) < 10
+
+
+def test_a_median_has_some_values_even_when_the_time_is_up_at_once() -> None:
+    log: list[str] = []
+    with within(0):
+        taken = interleave([_logging(log, "a")], 100, warm_up=20)
+    assert len(taken["a"].values) == LEAST_ROUNDS
+    assert len(log) == LEAST_ROUNDS + 1  # and one round to warm up
+
+
+def test_no_more_rounds_are_taken_than_asked_for_however_much_time_there_is() -> None:
+    with within(1000):
+        assert len(interleave([lambda: {"a": 1.0}], 2, warm_up=0)["a"].values) == 2
+
+
+def test_time_bounds_nothing_outside_its_block() -> None:
+    with within(0):
+        pass
+    assert len(interleave([lambda: {"a": 1.0}], 9, warm_up=0)["a"].values) == 9
