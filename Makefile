@@ -68,6 +68,16 @@ bench: setup engine image ## measure what the parts cost
 bench-quick: setup engine image ## the same with fewer samples and smaller trees, in three minutes
 	@$(BIN)/python -m benchmarks --quick
 
+.PHONY: bench-pure
+bench-pure: setup ## the pure parts by themselves (build/bench-pure.json)
+	@mkdir -p build
+	@$(BIN)/python -m pytest -o addopts=--import-mode=importlib benchmarks/pure.py -q \
+		--benchmark-columns=median,iqr,min,max,rounds --benchmark-json=build/bench-pure.json
+
+.PHONY: profile
+profile: setup engine image ## where the time of the figures named by FIGURE goes (build/profile-*.txt)
+	@$(BIN)/python -m benchmarks.profile "$(FIGURE)"
+
 # For `make soak` only: how many runs.
 N ?= 500
 
