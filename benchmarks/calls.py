@@ -13,24 +13,24 @@ from benchmarks.stage import GIT, OpenRun, Stage
 from runner.controller.environment import command_environment
 from runner.engine.contract import SpawnRequest
 
-__all__ = ["added", "command", "command_large", "copy_1m", "read_4k", "search"]
+__all__ = ["added", "command", "command_large", "copy_1m", "peers_command", "peers_read", "read_4k", "search"]
 
 _WARM_UP = 3  # rounds: the engine's and our own first times
 _MIB = 1024 * 1024
+_FOUR_KIB_BYTES = 4096
 _SEARCH = ("rg", "--no-config", "--no-ignore", "--hidden", "--line-number", "--with-filename", "--no-heading")
 _VERSION = ["git", "--version"]
 
 
-def command(stage: Stage, rounds: int) -> dict[str, Series]:
-    """`git --version` in a small tree: through the pipeline, as docker exec, on the host, and by the peers."""
+def command(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """`git --version` in a small tree: through the pipeline, as docker exec, and on the host."""
     with stage.open(stage.small) as run:
         floor = timed("posix_spawn", lambda: spawn_and_wait([GIT, "--version"]))
-        sides = (*_command_sides(stage, run), floor, *stage.peers.sides(lambda peer: peer.run(_VERSION)))
-        return {**interleave(sides, rounds, warm_up=_WARM_UP), **stage.peers.missing}
+        return interleave((*_command_sides(stage, run), floor), rounds, warm_up=_WARM_UP)
 
 
 def command_large(stage: Stage, rounds: int) -> dict[str, Samples]:
-    """The same in a tree of 5,000 files, without floor and peers."""
+    """The same in a tree of 5,000 files."""
     with stage.open(stage.large) as run:
         return interleave(_command_sides(stage, run), rounds, warm_up=_WARM_UP)
 
@@ -43,16 +43,30 @@ def _command_sides(stage: Stage, run: OpenRun) -> tuple[Side, ...]:
     )
 
 
-def read_4k(stage: Stage, rounds: int) -> dict[str, Series]:
-    """A file of 4 KiB: through the pipeline, as docker exec, from a socket, and by the peers."""
-    size = 4096
-    with stage.open(stage.small) as run, socket_echo(size) as echo:
+def read_4k(stage: Stage, rounds: int) -> dict[str, Samples]:
+    """A file of 4 KiB: through the pipeline, as docker exec, and from a socket."""
+    with stage.open(stage.small) as run, socket_echo(_FOUR_KIB_BYTES) as echo:
         sides = (
             timed("runner", lambda: run.call("workspace.read_file", path=FOUR_KIB)),
             timed("exec", lambda: stage.bare.exec(run.sandbox.id, ["cat", FOUR_KIB])),
             timed("socket", echo.ask),
-            *stage.peers.sides(lambda peer: peer.read(FOUR_KIB, size)),
         )
+        return interleave(sides, rounds, warm_up=_WARM_UP)
+
+
+def peers_command(stage: Stage, rounds: int) -> dict[str, Series]:
+    """`git --version` in a small tree: through the pipeline, and by the peers."""
+    with stage.open(stage.small) as run:
+        ours = timed("runner", lambda: run.call("workspace.run_command", argv=_VERSION))
+        sides = (ours, *stage.peers.sides(lambda peer: peer.run(_VERSION)))
+        return {**interleave(sides, rounds, warm_up=_WARM_UP), **stage.peers.missing}
+
+
+def peers_read(stage: Stage, rounds: int) -> dict[str, Series]:
+    """A file of 4 KiB: through the pipeline, and by the peers."""
+    with stage.open(stage.small) as run:
+        ours = timed("runner", lambda: run.call("workspace.read_file", path=FOUR_KIB))
+        sides = (ours, *stage.peers.sides(lambda peer: peer.read(FOUR_KIB, _FOUR_KIB_BYTES)))
         return {**interleave(sides, rounds, warm_up=_WARM_UP), **stage.peers.missing}
 
 

@@ -20,31 +20,30 @@ _PACKAGE = f"swe-rex=={SWEREX_VERSION}"
 _CLIENT_NEEDS = "aiohttp>=3.9,<4"  # its client imports it, and its package does not ask for it
 _FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench-peers" / f"swe-rex-{SWEREX_VERSION}"
 _PLATFORMS = ("manylinux2014_x86_64", "manylinux_2_17_x86_64", "manylinux_2_28_x86_64")
-_SECONDS = 180
 
 
-def swerex_client_python(folder: Path = _FOLDER) -> Path:
-    """A Python that has the client. Raises PeerMissing when it cannot be installed."""
+def swerex_client_python(seconds: float, folder: Path = _FOLDER) -> Path:
+    """A Python that has the client. Raises PeerMissing when it cannot be installed in its time."""
     made = folder / "client"
     if not made.is_dir():
         fresh = _fresh(folder / "client.part")
         venv.create(fresh, with_pip=False)
-        _pip("--python", str(fresh / "bin" / "python"), "install", _PACKAGE, _CLIENT_NEEDS)
+        _pip(seconds, "--python", str(fresh / "bin" / "python"), "install", _PACKAGE, _CLIENT_NEEDS)
         fresh.rename(made)
     return made / "bin" / "python"
 
 
-def swerex_server(python: str, folder: Path = _FOLDER) -> Path:
+def swerex_server(python: str, seconds: float, folder: Path = _FOLDER) -> Path:
     """A folder with a folder `server` of modules for that Python (`3.11`) of an image.
 
     Raises:
-        PeerMissing: when it cannot be installed.
+        PeerMissing: when it cannot be installed in its time.
     """
     made = folder / f"image-{python}"
     if not made.is_dir():
         fresh = _fresh(folder / "image.part")
-        _pip("install", _PACKAGE, f"--target={fresh / 'server'}", f"--python-version={python}", "--only-binary=:all:",
-             *(f"--platform={platform}" for platform in _PLATFORMS))  # fmt: skip
+        wheels = ("--only-binary=:all:", *(f"--platform={platform}" for platform in _PLATFORMS))
+        _pip(seconds, "install", _PACKAGE, f"--target={fresh / 'server'}", f"--python-version={python}", *wheels)
         fresh.rename(made)
     return made
 
@@ -56,12 +55,12 @@ def _fresh(folder: Path) -> Path:
     return folder
 
 
-def _pip(*arguments: str) -> None:
+def _pip(seconds: float, *arguments: str) -> None:
     argv = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "--no-input", *arguments)
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
-        raise PeerMissing(f"{_PACKAGE} could not be installed in {_SECONDS} s.") from None
+        raise PeerMissing(f"{_PACKAGE} could not be installed in {seconds:g} s.") from None
     if done.returncode != 0:
         last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "pip said nothing")
         raise PeerMissing(f"{_PACKAGE} could not be installed: {last.strip()[:200]}")

@@ -45,10 +45,10 @@ class Peers:
 
 
 @contextmanager
-def open_peers(bare: BareDocker, image: str) -> Iterator[Peers]:
+def open_peers(bare: BareDocker, image: str, install_seconds: float) -> Iterator[Peers]:
     """Those that can be had are started, in containers of this image, until the block ends."""
     ways: dict[str, Callable[[], AbstractContextManager[Peer]]] = {
-        SweRex.name: lambda: swerex(bare, image),
+        SweRex.name: lambda: swerex(bare, image, install_seconds),
         TestcontainersExec.name: lambda: testcontainers_exec(image),
     }
     with ExitStack() as stack:

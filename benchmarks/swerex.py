@@ -86,14 +86,18 @@ class SweRex:
 
 
 @contextmanager
-def swerex(bare: BareDocker, base: str) -> Iterator[SweRex]:
+def swerex(bare: BareDocker, base: str, install_seconds: float) -> Iterator[SweRex]:
     """A server in a fresh container of an image made from `base`, and a client that is connected to it.
 
     Raises:
         PeerMissing: when it cannot be installed or started here.
     """
-    python, token = swerex_client_python(), secrets.token_hex(16)
-    with _image(bare, base) as image, _container(bare, image, token) as address, _client(python, address) as process:
+    python, token = swerex_client_python(install_seconds), secrets.token_hex(16)
+    with (
+        _image(bare, base, install_seconds) as image,
+        _container(bare, image, token) as address,
+        _client(python, address) as process,
+    ):
         peer = SweRex(process)
         peer.hello(token)
         peer.write(FOUR_KIB, small_files()[FOUR_KIB].decode("ascii"))
@@ -101,9 +105,9 @@ def swerex(bare: BareDocker, base: str) -> Iterator[SweRex]:
 
 
 @contextmanager
-def _image(bare: BareDocker, base: str) -> Iterator[str]:
+def _image(bare: BareDocker, base: str, install_seconds: float) -> Iterator[str]:
     with bare.container() as container:
-        server = swerex_server(bare.exec(container, _PYTHON).decode("ascii").strip())
+        server = swerex_server(bare.exec(container, _PYTHON).decode("ascii").strip(), install_seconds)
     (server / "Dockerfile").write_text(_DOCKERFILE.format(base=base), encoding="ascii")
     with bare.image(server) as image:
         yield image

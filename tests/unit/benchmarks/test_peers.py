@@ -51,7 +51,7 @@ def test_a_peer_that_does_not_start_is_missing_with_its_reason(
 ) -> None:
     closed: list[str] = []
     _open(monkeypatch, error, closed)
-    with open_peers(BareDocker.__new__(BareDocker), "image") as peers:
+    with open_peers(BareDocker.__new__(BareDocker), "image", 60) as peers:
         assert [peer.name for peer in peers.there] == ["testcontainers"]
         assert "No network." in peers.missing["SWE-ReX"].why
         assert [side() for side in peers.sides(lambda peer: peer.run(["a", "b"]))] == [{"testcontainers": 2.0}]
@@ -61,7 +61,7 @@ def test_a_peer_that_does_not_start_is_missing_with_its_reason(
 def test_peers_that_start_are_all_closed_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[str] = []
     _open(monkeypatch, None, closed)
-    with open_peers(BareDocker.__new__(BareDocker), "image") as peers:
+    with open_peers(BareDocker.__new__(BareDocker), "image", 60) as peers:
         assert peers.missing == {}
     assert closed == ["testcontainers", "SWE-ReX"]
 
@@ -72,9 +72,9 @@ def test_a_package_that_cannot_be_installed_is_a_missing_peer_and_leaves_no_half
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     with pytest.raises(PeerMissing):
-        peer_install.swerex_server("3.11", tmp_path / "peers")
+        peer_install.swerex_server("3.11", 60, tmp_path / "peers")
     with pytest.raises(PeerMissing):
-        peer_install.swerex_server("3.11", tmp_path / "peers")  # what the first left is not taken for the whole
+        peer_install.swerex_server("3.11", 60, tmp_path / "peers")  # what the first left is not taken for the whole
 
 
 def test_the_floor_starts_a_program_and_waits_for_it() -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from benchmarks.stacks import Spent, summary, table
 
-OURS = "<module> (benchmarks/__main__.py:1);interleave (benchmarks/interleave.py:60);call (runner/controller/pipeline.py:75)"
+ROUNDS = "<module> (benchmarks/__main__.py:1);interleave (benchmarks/interleave.py:60)"
+OURS = f"{ROUNDS};call (runner/controller/pipeline.py:75)"
 LINES = [
     f"{OURS};read (runner/engine/channel.py:102);recv (socket.py:7) 6\n",
     f"{OURS};read (runner/engine/channel.py:110) 3\n",
     f"{OURS} 1\n",
-    "<module> (benchmarks/__main__.py:1);interleave (benchmarks/interleave.py:60);exec (docker/api.py:9) 50\n",
+    f"{ROUNDS};exec (docker/api.py:9) 50\n",
     "<module> (benchmarks/__main__.py:1);<module> (runner/app.py:3) 70\n",
     "not a stack\n",
 ]
