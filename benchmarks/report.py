@@ -25,10 +25,10 @@ from benchmarks.table import growth_rows, rows
 
 __all__ = ["Chosen", "Report", "chosen_figures", "take", "write"]
 
-_QUICK_SECONDS = 5.0
+_QUICK_SECONDS = 3.0
 """Of one measure in a quick bench, without what it prepares; so that all of them take less than three minutes."""
 
-_QUICK_DEADLINE_SECONDS = 150.0  # no measure of a quick bench begins later, however busy the machine is
+_QUICK_DEADLINE_SECONDS = 125.0  # no measure of a quick bench begins later, however busy the machine is
 _LEFT_OUT = NotMeasured("A quick bench leaves it out.")
 _TOO_LATE = NotMeasured("The quick bench's time was up.")
 _INTERRUPTED = NotMeasured("The bench ended before.")

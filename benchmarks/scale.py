@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.interleave import Reading, interleave
-from benchmarks.samples import Series
+from benchmarks.samples import Samples
 from benchmarks.stage import Stage
 
 __all__ = ["AT_ONCE", "RUNS_PER_SAMPLE", "scale"]
@@ -25,7 +25,7 @@ RUNS_PER_SAMPLE = 20  # ten samples are 200 runs; each ends with an empty host, 
 _WARM_UP = 1
 
 
-def scale(stage: Stage, rounds: int) -> dict[str, Series]:
+def scale(stage: Stage, rounds: int) -> dict[str, Samples]:
     """Milliseconds for each run and each container, `AT_ONCE` side by side; megabytes of the controller meanwhile.
 
     Raises:
