@@ -7,26 +7,39 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import docker
 from docker.errors import APIError, BuildError, ImageNotFound, NotFound
 
 from benchmarks.failure import BenchFailed
 from runner.engine.contract import SandboxLimits, SandboxSpec
-from runner.engine.docker_spec import container_plan
+from runner.engine.docker_spec import ContainerPlan, container_plan
 
-__all__ = ["LABEL", "BareDocker", "bench_spec"]
+__all__ = ["LABEL", "BareDocker", "bench_spec", "to_its_end"]
 
-LABEL = {"runner.bench": "true"}
-"""On everything that the bench makes in the engine, so that it is known for its own."""
+LABEL = {"runner.bench": secrets.token_hex(6)}
+"""On everything that this bench makes in the engine, so that it is known for its own, and not another bench's."""
 
 _CONTROLLER = "benchmarks"  # of nobody's state folder, so that no run's sweep takes these containers for its own
 _API_SECONDS = 60
 _CONFLICT = 409  # the engine's answer while it removes by itself what is set to remove itself
+
+
+_Result = TypeVar("_Result")
+
+
+def to_its_end(act: Callable[[], _Result]) -> _Result:
+    """What `act` gives. A Ctrl-C meanwhile is raised once `act` has ended, and not in the midst of it.
+
+    A request that the engine goes on with after we have given it up would make its container when all was removed.
+    """
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(act).result()
 
 
 def bench_spec(image: str, limits: SandboxLimits) -> SandboxSpec:
@@ -47,32 +60,34 @@ class BareDocker:
     def start(
         self, *, image: str | None = None, argv: Sequence[str] = (), user: str | None = None, network: bool = False
     ) -> str:
-        """The id of a container that was created and started, and of which nothing else is known yet.
+        """The name of a container that was created and started, and of which nothing else is known yet.
 
         A run's container, unless another image, main process or user is named; `network` gives it the engine's bridge.
         """
         spec = bench_spec(image or self._image, self._limits)
         plan = container_plan(spec, seconds_to_live=self._limits.run_seconds)
         host = {**plan.host, "network_mode": "bridge"} if network else plan.host
-        created = self._api.create_container(
+        try:
+            to_its_end(lambda: self._create(plan, [*argv] or plan.command, user or plan.user, host))
+            self._api.start(plan.name)
+        except BaseException:
+            self.remove(plan.name)
+            raise
+        return plan.name
+
+    def _create(self, plan: ContainerPlan, argv: Sequence[str], user: str, host: Mapping[str, Any]) -> None:
+        self._api.create_container(
             image=plan.image,
-            command=list(argv) or plan.command,
+            command=list(argv),
             name=plan.name,
-            user=user or plan.user,
+            user=user,
             labels=plan.labels,
             hostname="workspace",
             working_dir="/workspace",
             environment={},
-            network_disabled=not network,
+            network_disabled=host["network_mode"] == "none",
             host_config=self._api.create_host_config(**host),
         )
-        container = str(created["Id"])
-        try:
-            self._api.start(container)
-        except BaseException:
-            self.remove(container)
-            raise
-        return container
 
     def remove(self, container: str) -> None:
         """One forced removal, as `docker rm -f` asks for it; idempotent, nothing is verified."""
@@ -118,7 +133,9 @@ class BareDocker:
         """
         tag = f"runner-bench:{secrets.token_hex(4)}"
         try:
-            self._client.images.build(path=str(folder), tag=tag, labels=LABEL, rm=True, forcerm=True, pull=False)
+            to_its_end(
+                lambda: self._client.images.build(path=str(folder), tag=tag, labels=LABEL, rm=True, forcerm=True)
+            )
             yield tag
         except BuildError as error:
             raise BenchFailed(f"an image could not be built: {error}") from error
@@ -127,5 +144,11 @@ class BareDocker:
                 self._client.images.remove(tag, force=True)
 
     def close(self) -> None:
-        """The client's sockets are given back."""
+        """Nothing of this bench is left in the engine, whatever was interrupted; the sockets are given back."""
+        mine = [f"{name}={value}" for name, value in LABEL.items()]
+        for container in self._api.containers(all=True, quiet=True, filters={"label": mine}):
+            self.remove(str(container["Id"]))
+        for image in self._api.images(quiet=True, filters={"label": mine}):
+            with suppress(ImageNotFound):
+                self._api.remove_image(image, force=True)
         self._client.close()

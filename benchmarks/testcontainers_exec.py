@@ -10,7 +10,7 @@ from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from benchmarks.bare import LABEL
+from benchmarks.bare import LABEL, to_its_end
 from benchmarks.failure import BenchFailed, PeerMissing
 from benchmarks.repositories import FOUR_KIB
 
@@ -60,7 +60,9 @@ def testcontainers_exec(image: str) -> Iterator[TestcontainersExec]:
         labels=LABEL, user="agent", working_dir="/workspace", network_mode="none", init=True, read_only=True,
         cap_drop=["ALL"], security_opt=["no-new-privileges"], auto_remove=True,
     )  # fmt: skip
-    with container as started:
-        peer = TestcontainersExec(started)
+    try:
+        peer = TestcontainersExec(to_its_end(container.start))
         peer.run(["/bin/sh", "-euc", _MAKE_FILE, "sh", FOUR_KIB])
         yield peer
+    finally:
+        container.stop()
