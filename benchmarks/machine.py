@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def machine(stage: Stage) -> dict[str, Any]:
         "cgroup": engine.cgroup_version,
         "image": f"{stage.image.id.removeprefix('sha256:')[:12]} ({_image_age()})",
         "python": platform.python_version(),
+        "docker-py": version("docker"),
         "git": _git("--version").removeprefix("git version "),
     }
 
