@@ -1,4 +1,4 @@
-"""The published forms of receipt.json and report.json, and the JSON Schemas of all three files of a run's record.
+"""The published forms of receipt.json, report.json and outputs.jsonl, and the JSON Schemas of a run's record.
 
 As with the lines of the log, the models describe and nothing goes through them; tests hold what is written against
 them, and docs/schemas against what they give.
@@ -31,6 +31,7 @@ from runner.audit.forms import (
     Sha256,
     Teardown,
 )
+from runner.audit.output_forms import Said
 
 __all__ = ["ReceiptFile", "ReportFile", "record_schemas"]
 
@@ -338,6 +339,7 @@ class ReportFile(Form):
     exit_code: int
     ended: ErrorTold | None
     request: RequestTold
+    limits: dict[str, float] | None = None
     image: ImageTold | None = None
     gate: Gate | None = None
     repository: Repository | None = None
@@ -359,6 +361,7 @@ def record_schemas() -> Mapping[str, dict[str, Any]]:
     """JSON Schema by file name, for everything that a run's record holds."""
     return {
         "audit-line.schema.json": _line_schema(),
+        "output-line.schema.json": {"$schema": _DIALECT, **Said.model_json_schema()},
         "receipt.schema.json": {"$schema": _DIALECT, **ReceiptFile.model_json_schema()},
         "report.schema.json": {"$schema": _DIALECT, **ReportFile.model_json_schema()},
     }

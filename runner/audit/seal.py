@@ -17,12 +17,15 @@ from runner.audit.log import AuditLog, AuditUnwritable
 from runner.audit.receipt import sealed
 from runner.audit.summary import Summary
 
-__all__ = ["RECEIPT", "SEALED_FILES", "file_digests", "seal"]
+__all__ = ["RECEIPT", "SAID", "SEALED_FILES", "file_digests", "seal"]
 
 RECEIPT = "receipt.json"
 """The receipt's name, beside its log."""
 
-SEALED_FILES = ("report.json", "changes.patch")
+SAID = "outputs.jsonl"
+"""What programs said, and why calls were refused, beside the log."""
+
+SEALED_FILES = ("report.json", "changes.patch", SAID)
 """The files of a run that its receipt holds the digests of, where they are there."""
 
 _PIECE_BYTES = 1024 * 1024

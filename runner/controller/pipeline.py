@@ -38,6 +38,9 @@ Act = Callable[[str, object], Any]
 Look = Callable[..., bool]
 """Looks for the run's canary in what passes by (`CanaryWatch.look`)."""
 
+Keep = Callable[[int, CallAnswer], None]
+"""Takes each answer, with its call's number, before `call.finished` is written (`Outputs.keep`)."""
+
 _WROTE = frozenset({"workspace.write_file", "workspace.edit", "workspace.delete_file", "workspace.git_commit"})
 """The calls after which ground counts as fresh again; commands don't, by the policy's definition."""
 
@@ -56,8 +59,10 @@ class Pipeline:
         clock: Callable[[], float],
         deadline: float,
         look: Look = lambda *_args, **_keys: False,
+        keep: Keep = lambda _seq, _answer: None,
     ) -> None:
         self._look = look
+        self._keep = keep
         self._workspace = workspace
         self._limits = policy.budget
         self._run_seconds = policy.limits.run_seconds
@@ -134,6 +139,7 @@ class Pipeline:
             self._budget = budget.apply(self._budget, budget.Denied())
         milliseconds = round((self._clock() - started) * 1000, 3)
         self._look("result", answer, seq=self._seq, detail=name[:100])
+        self._keep(self._seq, answer)
         facts = {"seq": self._seq, "tool": name[:100], "ok": code is None, "code": code, "ms": milliseconds}
         self._audit.append("call.finished", {**facts, "exit": _exit_of(name, answer)})
         if self._budget.ended(self._limits) and self.ended is None:

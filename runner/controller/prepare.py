@@ -26,6 +26,7 @@ from runner.controller.guest_git import GuestGit
 from runner.controller.hooks_note import active_hooks, note_on_missing_hooks
 from runner.controller.host import Host
 from runner.controller.network import deliver_ca, network, roles_of
+from runner.controller.outputs import Outputs
 from runner.controller.push import PushDoor
 from runner.controller.records import RunRecord
 from runner.controller.set_up import make_clone, set_up
@@ -74,6 +75,7 @@ class Prepared:
         self.audit = audit
         self.watch = watch
         self.progress = progress
+        self.outputs = Outputs(record.folder, scrubber)
         self.canary = CanaryWatch(Canary(secrets.token_hex(_CANARY_BYTES)), audit, progress)
         self.facts: dict[str, Any] = {}
         self.pushes: list[dict[str, Any]] = []

@@ -9,8 +9,8 @@
 5. The clone is made inside; set-up runs under the set-up network; the network is cut, and the cut is proved.
 6. The baseline is taken: what is there now is what "when the run started" means.
 7. Calls, in order.
-8. changes.patch, teardown (verified), report.json, receipt.json: also after an error, a limit or an interrupt
-   (`closing`).
+8. changes.patch, teardown (verified), report.json, receipt.json, report.html: also after an error, a limit or
+   an interrupt (`closing`).
 """
 
 from __future__ import annotations
@@ -190,7 +190,8 @@ def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
         prepared.progress(f"removed what {len(swept.removed)} crashed run(s) had left")
     workspace = prepare(prepared)
     clock, deadline, look = host.monotonic, prepared.deadline, prepared.canary.look
-    pipeline = Pipeline(workspace, prepared.policy, prepared.audit, clock, deadline, look)
+    keep = prepared.outputs.keep
+    pipeline = Pipeline(workspace, prepared.policy, prepared.audit, clock, deadline, look, keep)
     prepared.on_decision = pipeline.on_decision
     run.ready(pipeline)
     prepared.watch.start("calls")
