@@ -7,7 +7,9 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
+from runner.audit.keys import PublicKey
 from runner.controller.cache_store import DEFAULT_CACHE_MIB
 from runner.controller.confinement import required_of
 from runner.controller.host import GateMode, Host
@@ -50,9 +52,18 @@ def compose(settings: Settings) -> Iterator[Host]:
             max_runs=whole_number("RUNNER_MAX_RUNS", settings.max_runs, _runs_that_fit_here()),
             queue_seconds=whole_number("RUNNER_QUEUE_SECONDS", settings.queue_seconds, DEFAULT_QUEUE_SECONDS),
             required=required_of(settings.require_engine),
+            draw=_draw,
         )
     finally:
         engine.close()
+
+
+def _draw(folder: Path, key: PublicKey) -> bytes:
+    # Imported where a run ends: no other command should wait for the templates' engine.
+    from runner.pages.html import draw_report
+    from runner.pages.record import RecordFolder
+
+    return draw_report(RecordFolder(folder.name, folder), key)
 
 
 def _gate_mode(said: str) -> GateMode:

@@ -1,4 +1,4 @@
-"""The end of a run, whatever it was: patch, teardown, the log's last line, report, receipt, and `--out`.
+"""The end of a run, whatever it was: patch, teardown, the log's last line, report, receipt, page, and `--out`.
 
 Each step is tried whatever became of the one before it. A Ctrl-C meanwhile starts the step at hand again instead of
 ending it, so that what is left of a run is the whole record of it and nothing in the engine.
@@ -93,8 +93,9 @@ def _close_log(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
 
 
 def _write_record(prepared: Prepared, run: Run, teardown: dict[str, Any], key: SigningKey) -> None:
-    """Report and receipt are in the run's folder, and in `--out`. A run that cannot be sealed has failed."""
+    """Report, receipt and page are in the run's folder, and in `--out`. A run that cannot be sealed has failed."""
     record = prepared.record
+    prepared.outputs.close()
     kept = _write_report(prepared, run, teardown)
     ending = prepared.scrubber.value(_ending(run, teardown))
     try:
@@ -103,9 +104,21 @@ def _write_record(prepared: Prepared, run: Run, teardown: dict[str, Any], key: S
     except (AuditUnwritable, OSError) as error:
         run.failure = run.failure or _unsealed(error)
         kept = _write_report(prepared, run, teardown)
+    _draw(prepared, key)
     report.hand_over(prepared)
     if not kept:
         report.write_out(prepared, run, teardown)
+
+
+def _draw(prepared: Prepared, key: SigningKey) -> None:
+    """The page is in the run's folder. It shows what the rest of the record says; no run fails for the want of it."""
+    draw, record = prepared.host.draw, prepared.record
+    if draw is None:
+        return
+    try:
+        record.keep(report.PAGE, draw(record.folder, key.public))
+    except OSError as error:
+        prepared.progress(f"{report.PAGE} cannot be written: {error.strerror}")
 
 
 def _write_report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> bool:

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from runner.audit.keys import SigningKey, named_key, own_key
+from runner.audit.keys import PublicKey, SigningKey, named_key, own_key
 from runner.controller.confinement import NOTHING_REQUIRED, Required
 from runner.controller.places import DEFAULT_QUEUE_SECONDS, Places
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine
 
-__all__ = ["GateMode", "Host"]
+__all__ = ["Draw", "GateMode", "Host"]
+
+Draw = Callable[[Path, PublicKey], bytes]
+"""The page of a run that has ended, from its folder, as one file; its receipt is checked with the key."""
 
 
 class GateMode(StrEnum):
@@ -28,7 +31,8 @@ class Host:
     """The engine, the state folder, the clocks, and the operator's settings that runs need.
 
     `monotonic` measures durations and deadlines, in seconds; `unix` stamps records. `secrets` is only looked into for a
-    credential that a policy names. `audit_key` None means the state folder's own. Of `max_runs` 0 means no bound.
+    credential that a policy names. `audit_key` None means the state folder's own. Of `max_runs` 0 means no bound. `draw`
+    None means that no page is made of a run.
     """
 
     engine: Engine
@@ -48,6 +52,7 @@ class Host:
     required: Required = NOTHING_REQUIRED
     max_runs: int = 0
     queue_seconds: float = DEFAULT_QUEUE_SECONDS
+    draw: Draw | None = None
 
     @property
     def places(self) -> Places:

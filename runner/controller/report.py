@@ -1,4 +1,4 @@
-"""What is left of a run, on the host: report.json, audit.jsonl and changes.patch, for `--out` and for the record.
+"""What is left of a run, on the host: report, log, patch, outputs and page, for `--out` and for the record.
 
 The patch is made by git inside the workspace, so it is untrusted text: it is written as bytes, bounded, and never
 applied or shown by us.
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runner.audit.canary import CanaryStream
-from runner.audit.seal import RECEIPT
+from runner.audit.seal import RECEIPT, SAID
 from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.records import as_text
 from runner.controller.spec import RunRequest
@@ -26,10 +26,21 @@ if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
     from runner.controller.run import Run
 
-__all__ = ["NO_CHANGES", "OUTPUTS", "hand_over", "intent", "intent_facts", "write", "write_changes", "write_out"]
+__all__ = [
+    "NO_CHANGES",
+    "OUTPUTS",
+    "PAGE",
+    "hand_over",
+    "intent",
+    "intent_facts",
+    "write",
+    "write_changes",
+    "write_out",
+]
 
 REPORT_VERSION = 1
-OUTPUTS = ("report.json", "audit.jsonl", RECEIPT, "changes.patch")
+PAGE = "report.html"
+OUTPUTS = ("report.json", "audit.jsonl", RECEIPT, "changes.patch", SAID, PAGE)
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_LISTED_FILES = 1000
 _PATCH_SECONDS = 30.0
@@ -59,7 +70,12 @@ def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]
 
 def intent(run_id: str, request: RunRequest, address: Address | None, at: str, deadline_unix: int) -> dict[str, Any]:
     """What is on disk before anything of the run exists."""
-    return {"run": run_id, "started": at, "deadline_unix": deadline_unix, **intent_facts(request, address)}
+    told = {"run": run_id, "started": at, "deadline_unix": deadline_unix, "limits": _limits(request)}
+    return {**told, **intent_facts(request, address)}
+
+
+def _limits(request: RunRequest) -> dict[str, Any]:
+    return request.policy.policy.limits.model_dump(by_alias=True)
 
 
 class _PatchFile:
@@ -177,6 +193,7 @@ def _report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str,
         "exit_code": int(run.exit_code),
         "ended": ended,
         "request": intent_facts(prepared.request, prepared.address),
+        "limits": _limits(prepared.request),
         **prepared.facts,
         "calls": dict(pipeline.counts) if pipeline is not None else {"calls": 0, "ok": 0, "refused": 0},
         "denials": list(pipeline.denials) if pipeline is not None else [],

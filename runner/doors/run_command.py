@@ -43,7 +43,7 @@ def run(
     spec: Annotated[Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, tools.")] = None,
     calls: Annotated[str, typer.Option("--calls", help="Calls as JSON Lines; - reads standard input.")] = ...,  # type: ignore[assignment]  # typer's way of saying "required"
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder for report.json, audit.jsonl and changes.patch.")
+        Path | None, typer.Option("--out", help="Folder for report.html, report.json, audit.jsonl, changes.patch …")
     ] = None,
 ) -> None:
     """Fetch a repository, open it in a fresh container, carry out calls in order, report, tear down.

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from runner.audit.keys import AuditKeyUnusable
+from runner.audit.keys import AuditKeyUnusable, PublicKey
 from runner.audit.log import AuditLog, AuditUnwritable
+from runner.audit.output_forms import Said
 from runner.audit.verify import Word, verify_record
 from runner.controller.records import RunRecord
 from runner.controller.run import Run
@@ -28,6 +29,8 @@ from runner.model.errors import (
     RunLimitReached,
     RunnerError,
 )
+from runner.pages.html import draw_report
+from runner.pages.record import RecordFolder
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import code_of
 from tests.support.repos import bare_repository
@@ -362,7 +365,47 @@ def test_a_receipt_says_what_the_report_says(bench: Bench) -> None:
     ]
     assert said["decisions"]["denied"] == 1
     assert said["changes"]["file_count"] == report["changes"]["file_count"] == 1
-    assert set(said["files"]) == {"report.json", "changes.patch"}
+    assert set(said["files"]) == {"report.json", "changes.patch", "outputs.jsonl"}
+
+
+def test_what_programs_said_and_why_calls_were_refused_is_kept_for_people(bench: Bench) -> None:
+    bench.engine.programs = {**bench.engine.programs, "node": lambda _call: FakeOutcome(exit=3, stdout=b"said\n")}
+    with bench.open() as run:
+        run.call("workspace.run_command", {"argv": ["node", "--version"]})
+        write(run, "README.md")
+        run.call("workspace.read_file", {"path": "README.md"})
+        run.completed()
+    command, refusal = (
+        Said.model_validate_json(line) for line in (bench.out / "outputs.jsonl").read_bytes().splitlines()
+    )
+    assert command.stdout is not None and (command.seq, command.stdout.head) == (1, "said\n")
+    assert (refusal.code, refusal.rule) == ("workspace_write_not_allowed", "write.allow.none") and refusal.hint
+    assert bench.verdict().word is Word.VERIFIED
+
+
+def test_a_run_leaves_a_page_that_shows_its_whole_record(bench: Bench) -> None:
+    def draw(folder: Path, key: PublicKey) -> bytes:
+        return draw_report(RecordFolder(folder.name, folder), key)
+
+    bench.host = replace(bench.host, draw=draw)
+    with bench.open() as run:
+        write(run)
+        run.completed()
+    page = (bench.out / "report.html").read_text()
+    assert "Verified." in page and ">completed<" in page and 'id="call-1"' in page
+
+
+def test_a_page_that_cannot_be_written_ends_no_run_and_an_older_one_does_not_stay(bench: Bench) -> None:
+    def full(_folder: Path, _key: PublicKey) -> bytes:
+        raise OSError(28, "No space left on device")
+
+    bench.host = replace(bench.host, draw=full)
+    (bench.out / "report.html").write_text("of another run")
+    with bench.open() as run:
+        run.completed()
+    assert run.exit_code is ExitCode.COMPLETED and not (bench.out / "report.html").exists()
+    assert any("report.html cannot be written" in line for line in bench.said)
+    bench.proved_gone()
 
 
 def test_a_report_that_is_edited_afterwards_no_longer_verifies(bench: Bench) -> None:

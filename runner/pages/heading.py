@@ -1,0 +1,64 @@
+"""A run in a few words: for the head of its page, and for a list of runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.audit.record_forms import ReportFile
+from runner.pages.record import RecordFolder
+from runner.pages.story import Story
+from runner.pages.units import day_and_time, long_time, seconds_between
+from runner.pages.untrusted import Untrusted, untrusted
+
+__all__ = ["Heading", "heading_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """`status` is a word of ours, times are UTC. A run that is `abandoned` has neither an end nor a controller."""
+
+    run_id: str
+    status: str
+    repository: Untrusted | None
+    ref: Untrusted | None
+    policy: Untrusted | None
+    started: str
+    duration: str
+    calls: int
+    refused: int
+
+    @property
+    def live(self) -> bool:
+        """Whether the run still goes on."""
+        return self.status == "running"
+
+
+def heading_of(folder: RecordFolder, story: Story, report: ReportFile | None) -> Heading:
+    """The run in a few words."""
+    intent = folder.intent()
+    asked = intent if story.started is None else story.started.model_dump()
+    lasted = seconds_between(story.first_at, story.last_at)
+    return Heading(
+        run_id=folder.run_id,
+        status=_status(folder, story, report),
+        repository=_named(asked.get("repository")),
+        ref=_named(asked.get("ref")),
+        policy=_named(asked.get("policy")),
+        started=day_and_time(story.first_at or str(intent.get("started", ""))),
+        duration="" if lasted is None else long_time(lasted),
+        calls=story.counts["calls"],
+        refused=story.counts["refused"],
+    )
+
+
+def _named(value: object) -> Untrusted | None:
+    return None if value is None else untrusted(value, 500)
+
+
+def _status(folder: RecordFolder, story: Story, report: ReportFile | None) -> str:
+    """Of the report, else of the log's last line; without either the run goes on, or nobody is there to end it."""
+    if report is not None:
+        return report.status
+    if story.ended is not None:
+        return story.ended.status
+    return "running" if folder.alive else "abandoned"
