@@ -54,7 +54,8 @@ test-tools:
 
 .PHONY: test
 test: setup engine image test-tools ## every test; one that needs Docker fails where Docker is missing
-	@RUNNER_REQUIRE_DOCKER=1 RUNNER_DIFFERENTIAL_EXAMPLES=10000 $(BIN)/python -m pytest $(call PARALLEL,$(shell expr $(CORES) + 1)) $(PYTEST_FLAGS)
+	@scripts/test-tools.sh chromium
+	@RUNNER_REQUIRE_DOCKER=1 RUNNER_REQUIRE_BROWSER=1 RUNNER_DIFFERENTIAL_EXAMPLES=10000 $(BIN)/python -m pytest $(call PARALLEL,$(shell expr $(CORES) + 1)) $(PYTEST_FLAGS)
 
 .PHONY: test-unit
 test-unit: setup test-tools ## the tests that need neither Docker nor network

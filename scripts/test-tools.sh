@@ -1,6 +1,6 @@
 #!/bin/bash
 # What tests need of the host beside the virtual environment: ripgrep, since the helper is also tested without a container;
-# and where there is an engine to test on, two more runtimes, crun and gVisor's runsc.
+# where there is an engine to test on, two more runtimes, crun and gVisor's runsc; and the programs that are named.
 set -euo pipefail
 
 missing=()
@@ -10,6 +10,9 @@ if command -v dockerd >/dev/null; then
         command -v "$runtime" >/dev/null || missing+=("$runtime")
     done
 fi
+for program in "$@"; do
+    command -v "$program" >/dev/null || missing+=("$program")
+done
 [ ${#missing[@]} = 0 ] && exit 0
 
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
