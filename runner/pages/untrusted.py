@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from markupsafe import Markup, escape
 
-from runner.model.visible import escaped, is_hidden
+from runner.model.hidden import is_hidden
 
 __all__ = ["Untrusted", "UntrustedPrinted", "block", "inline", "untrusted"]
 
@@ -57,8 +57,12 @@ class Untrusted:
         parts: list[str] = []
         for char in self._text:
             hidden = char not in keep and is_hidden(char)
-            parts.append(f'<span class="hidden">{escaped(char)}</span>' if hidden else escape(char))
+            parts.append(f'<span class="hidden">{_escape_of(char)}</span>' if hidden else escape(char))
         return Markup("".join(parts))  # noqa: S704 - each part is escaped, or ASCII of ours
+
+
+def _escape_of(char: str) -> str:
+    return char.encode("unicode_escape").decode("ascii")
 
 
 def untrusted(value: Any, most: int = 2000) -> Untrusted:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from runner.model.visible import is_hidden
+from runner.model.hidden import is_hidden
 from runner.pages.html import draw_report
 from runner.pages.record import RecordFolder
 from tests.interfaces.web.conftest import Looking

@@ -16,7 +16,7 @@ from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from markupsafe import Markup
 
-from runner.model.visible import is_hidden
+from runner.model.hidden import is_hidden
 from runner.pages import html
 from runner.pages.html import draw_report, render
 from runner.pages.page import run_page
