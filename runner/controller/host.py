@@ -31,8 +31,8 @@ class Host:
     """The engine, the state folder, the clocks, and the operator's settings that runs need.
 
     `monotonic` measures durations and deadlines, in seconds; `unix` stamps records. `secrets` is only looked into for a
-    credential that a policy names. `audit_key` None means the state folder's own. Of `max_runs` 0 means no bound. `draw`
-    None means that no page is made of a run.
+    credential that a policy names. `audit_key` None means the state folder's own. Of `max_runs` 0 means no bound.
+    `draw` None means that no page is made of a run.
     """
 
     engine: Engine
