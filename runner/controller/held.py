@@ -80,6 +80,7 @@ class HeldRun:
         progress: Progress = silent,
         *,
         run_id: str | None = None,
+        wanted: Callable[[], bool] = lambda: True,
         on_end: Callable[[Ending], None] = lambda _ending: None,
         timer: Callable[[float, Callable[[], object]], Timer] = _Wait,
     ) -> None:
@@ -92,7 +93,7 @@ class HeldRun:
         self._seq = 0
         self._flight: _Flight | None = None
         self._gone: Ending | None = None
-        self._run: Run = self._stack.enter_context(open_run(host, request, progress, run_id))
+        self._run: Run = self._stack.enter_context(open_run(host, request, progress, run_id, wanted))
         self._timer = timer(self._run.prepared.remaining(), self.expire)
         self._timer.start()
 

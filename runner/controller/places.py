@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.model.errors import HostFull, RunnerError
+from runner.model.errors import HostFull, QueueLeft, RunnerError
 
 __all__ = ["DEFAULT_QUEUE_SECONDS", "Places", "Waiting", "runs_that_fit"]
 
@@ -82,16 +82,19 @@ class Places:
         self._pause = pause
 
     @contextmanager
-    def taken(self, what: str, progress: Callable[[str], None]) -> Iterator[None]:
+    def taken(
+        self, what: str, progress: Callable[[str], None], wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[None]:
         """A place while the block runs, waited for; `what` is for who looks at the queue.
 
         Raises:
             HostFull: none came free in time; the queue was left.
+            QueueLeft: it was no longer `wanted` before one came free.
             RunnerError: code `state_unwritable`.
         """
         ticket = self._draw(what)
         try:
-            self._wait(ticket.number, progress)
+            self._wait(ticket.number, progress, wanted)
             yield
         finally:
             ticket.give_back()
@@ -102,10 +105,12 @@ class Places:
         places = (Waiting(place, len(behind), self._bound) for place in range(1, len(behind) + 1))
         return [(place, _text(self._path(number))) for place, number in zip(places, behind, strict=True)]
 
-    def _wait(self, number: int, progress: Callable[[str], None]) -> None:
+    def _wait(self, number: int, progress: Callable[[str], None], wanted: Callable[[], bool]) -> None:
         give_up = self._clock() + self._patience
         told: Waiting | None = None
         while (now := self._standing(number)) is not None:
+            if not wanted():
+                raise QueueLeft("the run was given up while it waited for a place")
             if now != told:
                 progress(f"waiting for a free place: {now}")
                 told = now

@@ -111,20 +111,27 @@ class Run:
 
 
 @contextmanager
-def open_run(host: Host, request: RunRequest, progress: Progress, run_id: str | None = None) -> Iterator[Run]:
+def open_run(
+    host: Host,
+    request: RunRequest,
+    progress: Progress,
+    run_id: str | None = None,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Iterator[Run]:
     """A run that is ready for calls; torn down, verified and reported when the block ends, however it ends.
 
     `run_id` is for a caller that has told its name already; see `StateFolder.begin`.
-    It waits for a place on this host before anything of it exists; its time starts once it has one.
+    It waits for a place on this host before anything of it exists, as long as it is `wanted`; its time starts then.
 
     Raises:
         HostFull: no place came free in time.
+        QueueLeft: it was given up before one did.
         RunnerError: when the run cannot be brought to that point; then nothing of it is left.
     """
     # Before anything is written down: an address with a secret in it is refused, and must not be kept either.
     address = address_of(request) if request.needs_workspace else None
     key = host.signing_key()  # a run that could not be sealed is not started
-    place = nullcontext() if address is None else host.places.taken(address.url, progress)
+    place = nullcontext() if address is None else host.places.taken(address.url, progress, wanted)
     with place, _kept(host, request, progress, address, key, run_id) as run:
         yield run
 

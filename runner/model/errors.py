@@ -21,6 +21,7 @@ __all__ = [
     "HostFull",
     "PolicyInvalid",
     "PostureFailed",
+    "QueueLeft",
     "RepositoryUnavailable",
     "RunLimitReached",
     "RunnerError",
@@ -169,6 +170,13 @@ class HostFull(RunnerError):
 
     exit_code = ExitCode.ENGINE
     code = "host_full"
+
+
+class QueueLeft(RunnerError):
+    """Whoever asked for the run gave it up while it waited for a place. Nothing was started."""
+
+    exit_code = ExitCode.INTERRUPTED
+    code = "interrupted"
 
 
 class RepositoryUnavailable(RunnerError):

@@ -56,6 +56,7 @@ class _Live:
     def __init__(self) -> None:
         self.opening: Future[HeldRun] = Future()
         self.progress: list[str] = []
+        self.given_up = False  # then it does not wait for a place any more
 
     def tell(self, message: str) -> None:
         self.progress.append(message)
@@ -112,7 +113,7 @@ class Service:
 
     def _give_up(self, identity: str) -> None:
         with suppress(RunnerError):
-            self._held(identity).interrupt()
+            self._no_longer_wanted(identity).interrupt()
 
     # --- runs
 
@@ -189,7 +190,12 @@ class Service:
 
     def _open(self, identity: str, request: RunRequest, live: _Live) -> HeldRun:
         run = self._opener(
-            self._host, request, live.tell, run_id=identity, on_end=lambda ending: self._ended(identity, ending)
+            self._host,
+            request,
+            live.tell,
+            run_id=identity,
+            wanted=lambda: not live.given_up,
+            on_end=lambda ending: self._ended(identity, ending),
         )
         self._store.opened(identity)
         return run
@@ -197,11 +203,10 @@ class Service:
     def _failed(self, identity: str, error: BaseException) -> None:
         known = error if isinstance(error, RunnerError) else RunnerError(f"internal error: {type(error).__name__}")
         because = " ".join(filter(None, (f"{known.message}.", known.hint)))
+        state = RunState.INTERRUPTED if known.exit_code is ExitCode.INTERRUPTED else RunState.FAILED
         self._forget(identity)
         with suppress(RunnerError):
-            self._store.ended(
-                identity, RunState.FAILED, exit_code=int(known.exit_code), code=known.code, because=because
-            )
+            self._store.ended(identity, state, exit_code=int(known.exit_code), code=known.code, because=because)
 
     def _ended(self, identity: str, ending: Ending) -> None:
         self._forget(identity)
@@ -281,7 +286,7 @@ class Service:
         self.get(token, identity)
         if identity in self._live:
             with suppress(RunnerError):
-                run = self._held(identity)
+                run = self._no_longer_wanted(identity)
                 _ = run.interrupt() if interrupt else run.close()
         return self.get(token, identity)
 
@@ -292,6 +297,13 @@ class Service:
     def live_count(self) -> int:
         """How many runs this process holds."""
         return len(self._live)
+
+    def _no_longer_wanted(self, identity: str) -> HeldRun:
+        """The run, to be ended; raises RunnerError when it had not even got its place."""
+        live = self._live.get(identity)
+        if live is not None:
+            live.given_up = True
+        return self._held(identity)
 
     def _held(self, identity: str) -> HeldRun:
         live = self._live.get(identity)

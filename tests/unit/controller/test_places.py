@@ -15,7 +15,7 @@ from typing import IO
 import pytest
 
 from runner.controller.places import Places, Waiting, runs_that_fit
-from runner.model.errors import ExitCode, HostFull, RunnerError
+from runner.model.errors import ExitCode, HostFull, QueueLeft, RunnerError
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import SURE
 
@@ -252,6 +252,19 @@ def test_an_interrupt_leaves_the_queue(queue: Queue) -> None:
         with pytest.raises(KeyboardInterrupt), queue.of(1, interrupt).taken("b", nobody):
             pass
         assert len(queue.tickets()) == 1
+
+
+def test_who_is_no_longer_wanted_leaves_the_queue_and_whoever_has_a_place_keeps_it(queue: Queue) -> None:
+    wanted = [True]
+
+    def gives_up(_seconds: float) -> None:
+        wanted[0] = False
+
+    with queue.of(1).taken("a", nobody, lambda: False):
+        with pytest.raises(QueueLeft) as left, queue.of(1, gives_up).taken("b", nobody, lambda: wanted[0]):
+            pass
+        assert len(queue.tickets()) == 1
+    assert (left.value.code, left.value.exit_code) == ("interrupted", ExitCode.INTERRUPTED)
 
 
 def test_a_run_that_fails_gives_its_place_back(queue: Queue) -> None:
