@@ -137,6 +137,19 @@ GOALS = (
          "life", "cold start", "create and start two",
          "The same; a run has two containers, its own and the gate's: the engine's create and start of two, one after "
          "the other."),
+    Goal("a warm workspace's first answer, posture proved again", "cold start", Bound.FASTER, 50,
+         "acquire", "warm", "cold",
+         "Taken out of the pool, every control seen from inside and from the engine, one listing; a "
+         "workspace container created, started, proved and asked for the same."),
+    Goal("one container, cold start to first answer, posture proved", "bare create and start", Bound.LONGER, 1.3,
+         "acquire", "cold", "create and start",
+         "The same cold start; the engine's create and start of the same container."),
+    Goal("a whole run to its first answer, warm", "the same run, cold", Bound.TOLD, 1, "warm_run", "warm", "cold",
+         "From the request to the answer of the first call on a small local repository with a warm mirror, clone "
+         "included, the workspace and the gate's room from the pool; the same run without a pool."),
+    Goal("an idle warm workspace, in memory", "the goal itself", Bound.WITHIN, 10, "idle", "idle", None,
+         "The processes of a warm workspace, pages that they share with others by their share, beside one other "
+         "container of the image; what the engine has outside of the container is not in it.", unit="MB"),
     Goal("5,000-file repository, warm mirror to ready workspace", "host git clone --shared", Bound.LONGER, 1.3,
          "clone", "ready", "clone --shared",
          "The phases fetch (asking the remote whether the mirror is fresh), clone, setup and baseline of a run; a "
@@ -171,11 +184,6 @@ GOALS = (
     Goal("a run of 200, 4 at once", "create, exec and remove of two bare containers for each", Bound.TOLD, 1,
          "scale", "run", "two containers",
          "The same, for as many containers as a run has: its own and the gate's, one after the other."),
-    Goal("warm acquire to first answer, posture proved", "cold start", Bound.FASTER, 50,
-         "warm", "acquire", "cold start",
-         "From the request for a workspace that a pool holds to the first call's answer; the same without a pool."),
-    Goal("an idle warm workspace", "the goal itself", Bound.WITHIN, 10, "warm", "memory", None,
-         "Proportional set size of all its processes.", unit="MB"),
     Goal("controller's memory over 200 runs", "the goal itself", Bound.WITHIN, 150, "scale", "memory", None,
          "The largest resident size of the controller's process meanwhile.", unit="MB"),
 )  # fmt: skip

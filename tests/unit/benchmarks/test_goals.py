@@ -10,7 +10,7 @@ from benchmarks.goals import GOALS, TIMES, Bound, Goal
 from benchmarks.measures import MEASURES
 from benchmarks.report import chosen_figures
 
-AWAITED = {"warm", "scale"}
+AWAITED = {"acquire", "idle", "scale", "warm_run"}
 """Measures that goals name and nothing takes yet; the table says so."""
 
 MEASURED = [goal for goal in GOALS if goal.measure not in AWAITED]
@@ -60,7 +60,8 @@ def test_a_quick_bench_takes_fewer_samples_of_everything(name: str) -> None:
 
 @pytest.mark.parametrize("goal", MEASURED, ids=lambda goal: f"{goal.figure} against {goal.against}")
 def test_every_figure_with_a_goal_has_thirty_samples_in_a_whole_bench(goal: Goal) -> None:
-    assert MEASURES[goal.measure].rounds >= 30 or goal.bound is Bound.TOLD
+    runs_in_a_sample = {"scale": 20}.get(goal.measure, 1)
+    assert MEASURES[goal.measure].rounds * runs_in_a_sample >= 30 or goal.bound is Bound.TOLD
 
 
 @pytest.mark.parametrize(
