@@ -12,12 +12,16 @@ from importlinter.configuration import configure
 from tests.architecture.sources import ROOT, Module, modules
 
 STARTS_PROGRAMS = {
+    "runner.doors.holding.commands": "the process that holds a run between commands",
     "runner.doors.doctor": "asks the host's git for its version",
     "runner.engine.image_base": "mmdebstrap, where the engine cannot pull",
     "runner.engine.image_sources": "npm pack, for the pinned tools",
     "runner.gate.process": "the gate's git and credential commands, with bounds",
 }
 TOUCHES_SOCKETS = {
+    "runner.doors.holding.commands": "asks the holder of a run",
+    "runner.doors.holding.holder": "answers for a held run",
+    "runner.doors.holding.wire": "the socket file of a held run",
     "runner.doors.http.listening": "where the server listens",
     "runner.egress.connection": "carries a tunnel's bytes",
     "runner.egress.network": "resolves and dials, the only place that does",
