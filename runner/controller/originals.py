@@ -165,18 +165,19 @@ def _blobs(gate: Git, fetched: Fetched, names: Sequence[str]) -> Iterator[bytes]
             max_stdout_bytes=1 << 40,  # their sizes are those of files that were in the workspace together
         )
         with reading("cat-file"):
-            contents = list(_contents(output, len(names)))
+            places = list(_places(output, len(names)))
     except GitFailed as failure:
         raise mirror_broken(fetched.mirror, failure) from failure
-    yield from contents
+    yield from (output[start:end] for start, end in places)
 
 
-def _contents(output: bytes, count: int) -> Iterator[bytes]:
+def _places(output: bytes, count: int) -> Iterator[tuple[int, int]]:
+    """Where each content begins and ends: known before the first is handed out, and none copied before it is wanted."""
     offset = 0
     for _ in range(count):
         end = output.index(b"\n", offset)
         size = int(output[offset:end].split()[2])
         if size < 0 or size > len(output):
             raise ValueError("more than there is")
-        yield output[end + 1 : end + 1 + size]
+        yield end + 1, end + 1 + size
         offset = end + size + 2
