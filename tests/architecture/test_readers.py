@@ -15,7 +15,7 @@ _ROWS = [line.strip("|").split("|") for line in _SECTION.splitlines() if line.st
 _MODULE = re.compile(r"`(runner/[a-z_/]+\.py)`")
 _TEST = re.compile(r"`(tests/[a-z_/]+\.py)`")
 _READS = re.compile(
-    r"json\.loads|JSONDecoder|tomllib\.loads|yaml\.(?:parse|load|compose|scan)|unpack(?:_from)?\(|int\.from_bytes"
+    r"json\.loads|JSONDecoder|tomllib\.loads|yaml\.(?:parse|load|compose|scan)|[A-Z]\w*\.unpack\(|unpack_from\(|struct\.unpack|int\.from_bytes"
     r"|read_yaml\(|read_json\(|model_validate_json"
 )
 

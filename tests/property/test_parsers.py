@@ -180,6 +180,10 @@ def _kept(data: bytes) -> None:
     no_layer(plan, ["package.json", _text(data)], {"package.json": data, "a/package.json": data})
 
 
+def _layered(data: bytes) -> None:
+    no_layer(plan_setup("off", Files("")), ["package.json"], {"package.json": data, "a/package.json": data})
+
+
 def _commit(data: bytes) -> None:
     raw = f"tree {OID}\nauthor A <a@b> 1 +0000\ncommitter A <a@b> 1 +0000\n\n".encode()
     commit = parse_commit(data) or parse_commit(raw + data)
@@ -212,6 +216,7 @@ REPOSITORY_SAYS: Mapping[str, tuple[Callable[[bytes], object], tuple[type[Except
     "wished tools": (_wished, ()),
     "lock files and settings": (_kept, ()),
     "files that the rules for commands read": (_rules, (ToolError,)),
+    "manifests of a kept install": (_layered, ()),
     "mise's configurations": (lambda data: trust_refusal("mise.toml", _text(data)), ()),
     "mise's version lists": (lambda data: trust_refusal(".tool-versions", _text(data)), ()),
     "mise's task files": (lambda data: task_file_refusal(_text(data)), ()),
