@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.support.engine_fixtures import asking_for, private_engine
+from tests.support.engine_fixtures import asking_for
 from tests.support.service_fixtures import (
     authority,
     code_host_https,
@@ -23,7 +23,6 @@ __all__ = [
     "code_host_ssh",
     "evil",
     "npm_registry",
-    "private_engine",
     "private_registry",
     "service_client",
     "service_image",

@@ -5,14 +5,17 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import PostureFailed
 from tests.support.cases import P0, node, sh
 from tests.support.cli import CliRun, call, run_runner
+from tests.support.engine_fixtures import second_engine
 from tests.support.fault_proxy import After
 from tests.support.faults import Step, run_into
 from tests.support.inprocess import open_here
@@ -20,6 +23,14 @@ from tests.support.private_engine import FIRST_HOST_UID, PrivateEngine
 from tests.support.repos import build_r0
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
+
+
+@pytest.fixture(scope="module")
+def private_engine(docker_engine: DockerEngine) -> Iterator[PrivateEngine]:
+    """Made once, for this file alone: its images take longer than most of the tests."""
+    with second_engine() as engine:
+        yield engine
+
 
 _HELLO = sh(*node("1"))
 

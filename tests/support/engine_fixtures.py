@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from runner.settings import Settings
 from tests.conftest import IMAGE, REQUIRE_DOCKER
 from tests.support.private_engine import PrivateEngine
 
-__all__ = ["asking_for", "private_engine"]
+__all__ = ["asking_for", "second_engine"]
 
 # gVisor: the platform that needs nothing of the host, and no network, which runs have none of; an older release looks
 # for one in a way that newer kernels mislead.
@@ -44,10 +45,12 @@ def asking_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     yield changes
 
 
-@pytest.fixture(scope="session")
-def private_engine(request: pytest.FixtureRequest) -> Iterator[PrivateEngine]:
-    """An engine that remaps users, with the images of the first one and runtimes, of which two are misnamed."""
-    request.getfixturevalue("docker_engine")  # whose images it gets
+@contextmanager
+def second_engine() -> Iterator[PrivateEngine]:
+    """An engine that remaps users, with the images of the first one and runtimes, of which two are misnamed.
+
+    Without what it needs the test is skipped, or fails where Docker is required.
+    """
     missing = [program for program in _PROGRAMS if shutil.which(program) is None]
     if missing or os.geteuid() != 0:
         reason = f"a second engine needs root, and {', '.join(missing) or 'nothing else'}"

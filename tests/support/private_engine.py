@@ -27,8 +27,8 @@ FIRST_HOST_UID = 200_000
 
 _USER = "remapped"
 _UP_SECONDS = 60
-# The unified folder of a host with control groups of both versions is more than crun starts on. The ignored signal
-# stays ignored: what a killed daemon leaves, and ends, is then no zombie, which the next daemon would take for alive.
+# The unified folder of a host with control groups of both versions is more than crun starts on. The signal stays
+# ignored: what a killed daemon leaves, and ends, is then no zombie, which the next daemon would take for alive.
 _HOLD = """set -eu
 mount -t overlay -o "lowerdir=/etc,upperdir=$1/etc,workdir=$1/etc.work" overlay /etc
 umount /sys/fs/cgroup/unified 2>/dev/null || :
@@ -80,7 +80,8 @@ class PrivateEngine:
         flags += [f"--data-root={data}", f"--exec-root={self._folder / 'run'}", f"--pidfile={self._folder / 'pid'}"]
         flags += ["--bridge=none", "--iptables=false", "--ip6tables=false", "--log-level=warn"]
         flags += [f"--cgroup-parent={self._cgroup}", f"--userns-remap={_USER}:{_USER}"]
-        (self._folder / "pid").unlink(missing_ok=True)  # one that was killed left it
+        for file in ("pid", "run/containerd/containerd.pid"):  # one that was killed left them
+            (self._folder / file).unlink(missing_ok=True)
         with log.open("ab") as file:
             self._entered = subprocess.Popen(
                 ["nsenter", "--target", str(_child(self._holder.pid)), *_NAMESPACES, "dockerd", *flags],
@@ -93,8 +94,12 @@ class PrivateEngine:
     def stop(self, how: signal.Signals) -> None:
         """The daemon was sent the signal, and has ended."""
         assert self._entered is not None
+        helpers = [int(pid) for file in _children_files(self._daemon) for pid in file.read_text("ascii").split()]
         os.kill(self._daemon, how)
         self._entered.wait(_UP_SECONDS)
+        for helper in helpers:  # its containerd: on most hosts a service of its own, here a part of the engine
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(helper, signal.SIGKILL)
 
     def freeze(self) -> None:
         """It keeps its connections, and says nothing any more."""
@@ -146,5 +151,9 @@ class PrivateEngine:
 
 def _child(pid: int) -> int:
     """The one child of a process."""
-    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+    (child,) = (child for file in _children_files(pid) for child in file.read_text("ascii").split())
     return int(child)
+
+
+def _children_files(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/task").glob("*/children"))
