@@ -102,7 +102,7 @@ def run_into(step: Step, act: Callable[[subprocess.Popen[str]], After], folder: 
     argv = [sys.executable, "-m", "runner.doors.cli", "run", "--repo", str(r0.remote), "--ref", "agent/x1"]
     argv += ["--policy", str(policy), "--calls", "-", "--out", str(out)]
     started: list[subprocess.Popen[str]] = []
-    proxy = FaultProxy(socket, step.value, lambda: act(started[0]))
+    proxy = FaultProxy(socket, step.value, lambda: act(started[0]), engine)
     started.append(
         subprocess.Popen(
             argv,

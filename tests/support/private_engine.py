@@ -107,7 +107,9 @@ class PrivateEngine:
 
     def thaw(self) -> None:
         """It goes on where it was."""
+        assert self._entered is not None
         os.kill(self._daemon, signal.SIGCONT)
+        self._entered.send_signal(signal.SIGCONT)  # which had stopped with its child
 
     def take_image(self, name: str) -> None:
         """It has the image of that name, as the first engine has it."""
@@ -120,6 +122,7 @@ class PrivateEngine:
         self._holder.kill()
         self._holder.communicate()
         if self._entered is not None:
+            self._entered.kill()
             self._entered.wait(_UP_SECONDS)
         for controller in (Path("/sys/fs/cgroup"), *Path("/sys/fs/cgroup").iterdir()):
             for folder, _, _ in os.walk(controller / self._cgroup, topdown=False):
