@@ -80,8 +80,8 @@ class PrivateEngine:
         flags += [f"--data-root={data}", f"--exec-root={self._folder / 'run'}", f"--pidfile={self._folder / 'pid'}"]
         flags += ["--bridge=none", "--iptables=false", "--ip6tables=false", "--log-level=warn"]
         flags += [f"--cgroup-parent={self._cgroup}", f"--userns-remap={_USER}:{_USER}"]
-        for file in ("pid", "run/containerd/containerd.pid"):  # one that was killed left them
-            (self._folder / file).unlink(missing_ok=True)
+        for left in ("pid", "run/containerd/containerd.pid"):  # one that was killed left them
+            (self._folder / left).unlink(missing_ok=True)
         with log.open("ab") as file:
             self._entered = subprocess.Popen(
                 ["nsenter", "--target", str(_child(self._holder.pid)), *_NAMESPACES, "dockerd", *flags],
