@@ -8,7 +8,7 @@ compressed, encrypted or cut up is not found: the search is an alarm, and never 
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 __all__ = ["Canary", "CanaryStream"]
@@ -28,13 +28,26 @@ class Canary:
 
     def within(self, value: Any) -> bool:
         """Whether a JSON value, a text or bytes hold the token; keys of objects count."""
-        if isinstance(value, str):
-            return any(form in value for form in self._texts)
         if isinstance(value, bytes):
             return any(form in value for form in self._bytes)
-        if isinstance(value, Mapping):
-            return any(self.within(key) or self.within(inner) for key, inner in value.items())
-        return isinstance(value, list | tuple) and any(self.within(inner) for inner in value)
+        # Looked at once, all texts together: no form has a NUL, so none is found where two of them meet.
+        whole = value if isinstance(value, str) else "\0".join(_texts(value))
+        return any(form in whole for form in self._texts)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in a JSON value, and bytes in it as the same characters where they are ASCII."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bytes):
+        yield value.decode("latin-1")
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
+    elif not isinstance(value, int | float | None) and isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts(key)
+            yield from _texts(inner)
 
 
 class CanaryStream:

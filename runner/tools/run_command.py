@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -28,8 +28,9 @@ def _first_check(raw: Mapping[str, Any]) -> None:
 
 
 def _act(workspace: ToolWorkspace, arguments: RunCommandArguments) -> dict[str, Any]:
-    outcome = asdict(workspace.command(list(arguments.argv), tool="run_command"))
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in outcome.items()}
+    outcome = workspace.command(list(arguments.argv), tool="run_command")
+    values = {field.name: getattr(outcome, field.name) for field in fields(outcome)}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
 
 TOOL = Tool(

@@ -6,6 +6,7 @@ import base64
 import itertools
 import json
 import re
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -34,6 +35,11 @@ def test_each_usual_form_is_found_in_texts_bytes_and_values(form: str) -> None:
     said = f"before {FORMS[form]} after"
     for value in (said, said.encode(), {"a": [{"b": said}]}, {said: 1}, [None, 1, ("x", said)]):
         assert CANARY.within(value)
+    assert CANARY.within([b"x", said.encode()]) and CANARY.within(MappingProxyType({"a": said}))
+
+
+def test_halves_in_two_texts_are_not_taken_for_the_whole() -> None:
+    assert not CANARY.within([CORE[:20], CORE[20:], {CORE[:20]: CORE[20:]}])
 
 
 @given(st.binary(max_size=40), st.binary(max_size=40))

@@ -204,6 +204,19 @@ def test_a_clone_that_cannot_be_made_ends_the_run_with_its_reason(bench: Bench) 
     bench.proved_gone()
 
 
+def test_a_base_commit_that_cannot_be_listed_ends_the_run_once_the_clone_is_made(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> object:
+        raise RepositoryUnavailable("it cannot be listed", code="mirror_broken")
+
+    monkeypatch.setattr("runner.controller.prepare.list_base", broken)
+    with pytest.raises(RepositoryUnavailable) as refused, bench.open():
+        pass
+    assert refused.value.code == "mirror_broken"
+    bench.proved_gone()
+
+
 @pytest.mark.parametrize(
     ("argv", "code"),
     [(["node", "setup.js"], "setup_failed"), (["git", "push"], "git_push_via_run_command")],
