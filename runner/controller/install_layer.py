@@ -23,7 +23,7 @@ from runner.controller.kept_archive import PACK, UNPACK, KeptArchive, Unpacking
 from runner.controller.package_cache import CachePlace
 from runner.gate.fetch import Fetched
 from runner.gate.git import Git
-from runner.setup.layerable import install_inputs, no_layer
+from runner.setup.layerable import folders_made, install_inputs, no_layer
 from runner.setup.plan import SetupPlan
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ _KEY_VERSION = 1
 _MAX_MANIFESTS = 2000
 _MAX_MANIFEST_BYTES = 32 * 1024 * 1024
 _ROOT = "--directory=/workspace"
-_MODULES = "node_modules"
 # Untracked and ignored alike, each folder in one line; a changed file shows as well.
 _STATUS = ("status", "--porcelain", "-z", "--untracked-files=normal", "--ignored=matching", "--ignore-submodules=all")
 
@@ -89,7 +88,7 @@ class InstallLayer:
         """The workspace is as the install would leave it when a layer is kept, else as it was."""
         if not self._place.key:
             return
-        unpacked = self._archive.unpack(*UNPACK, "--keep-old-files", folder="/workspace")
+        unpacked = self._archive.bring_in(*UNPACK, "--keep-old-files", folder="/workspace")
         self.hit = unpacked is Unpacking.DONE
         if self.hit:
             self.facts |= {"outcome": "hit", "kept": True, "why": "", "bytes": self._archive.bytes}
@@ -113,17 +112,12 @@ class InstallLayer:
         else:
             self.facts |= {"kept": True, "bytes": self._archive.bytes}
 
-    def _made(self) -> tuple[str | None, list[str]]:
+    def _made(self) -> tuple[str | None, tuple[str, ...]]:
         """The folders that the install made; or why they cannot be all that it made."""
         result = self._run.git.run(*_STATUS, whole=True)
         if result.exit != 0 or result.truncated:
-            return "git could not tell what the install made", []
-        folders: set[str] = set()
-        for record in result.stdout.decode("utf-8", "surrogateescape").split("\0"):
-            if not record:
-                continue
-            what, parts = record[:3], record[3:].split("/")
-            if what not in ("?? ", "!! ") or _MODULES not in parts[:-1] or ".." in parts or "" in parts[:-1]:
-                return "the install changed more than its folders of packages", []
-            folders.add("/".join(parts[: parts.index(_MODULES) + 1]))
-        return (None, sorted(folders)) if folders else ("the install made nothing", [])
+            return "git could not tell what the install made", ()
+        folders = folders_made(result.stdout)
+        if folders is None:
+            return "the install changed more than its folders of packages", ()
+        return (None, folders) if folders else ("the install made nothing", ())

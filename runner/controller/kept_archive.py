@@ -69,7 +69,7 @@ class KeptArchive:
         self._store = store_of(run.host.state.path, run.host.cache_mib)
         self.bytes = 0
 
-    def unpack(self, *argv: str, folder: str) -> Unpacking:
+    def bring_in(self, *argv: str, folder: str) -> Unpacking:
         """It is in the folder, which is made. One that is damaged, or that `argv` fails on, is not kept any more."""
         kept = self._store.find(self._key)
         if kept is None:

@@ -122,7 +122,7 @@ class PackageCache:
         """The cache is in its folder when one is kept for the key, else the folder is not there."""
         if not self._place.key:
             return
-        unpacked = self._archive.unpack(*UNPACK, folder=self._place.folder)
+        unpacked = self._archive.bring_in(*UNPACK, folder=self._place.folder)
         if unpacked is Unpacking.DONE:
             self.hit = True
             self.facts |= {"outcome": "hit", "kept": True, "why": "", "bytes": self._archive.bytes}

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping
 
 from runner.setup.plan import SetupPlan
 
-__all__ = ["install_inputs", "no_layer"]
+__all__ = ["folders_made", "install_inputs", "no_layer"]
 
 _MANIFEST = "package.json"
 _OTHER_MANIFESTS = frozenset({"package.json5", "package.yaml"})  # which pnpm reads in the place of a package.json
+_MODULES = "node_modules"
 _LINKS_PROGRAMS = ("bin", "directories")
 
 
@@ -30,7 +31,7 @@ def no_layer(plan: SetupPlan, listed: Iterable[str], manifests: Mapping[str, byt
     if any(step.argv[0] != "git" for step in plan.steps[1:]):
         return "set-up goes on with a command that may need the package cache"
     for path in listed:
-        if "node_modules" in path.split("/"):
+        if _MODULES in path.split("/"):
             return "node_modules is in the repository"
         if _name(path) in _OTHER_MANIFESTS:
             return f"{path} is not read here"
@@ -39,6 +40,20 @@ def no_layer(plan: SetupPlan, listed: Iterable[str], manifests: Mapping[str, byt
         if found is not None:
             return f"{found} has programs, which an install links and makes executable"
     return None
+
+
+def folders_made(status: bytes) -> tuple[str, ...] | None:
+    """The folders of packages that `git status --porcelain -z` tells of, sorted; None when it tells of more."""
+    folders: set[str] = set()
+    for record in filter(None, status.decode("utf-8", "surrogateescape").split("\0")):
+        what, parts = record[:3], record[3:].split("/")
+        if what not in ("?? ", "!! ") or _MODULES not in parts[:-1]:
+            return None
+        folder = parts[: parts.index(_MODULES) + 1]
+        if any(part in ("", ".", "..") for part in folder):
+            return None
+        folders.add("/".join(folder))
+    return tuple(sorted(folders))
 
 
 def _has_programs(data: bytes) -> bool:

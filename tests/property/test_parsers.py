@@ -42,7 +42,7 @@ from runner.policy.git_alias import split_alias
 from runner.policy.strict_json import form_fault, read_json
 from runner.setup.cachable import uncachable
 from runner.setup.detect import package_json, plan_setup
-from runner.setup.layerable import no_layer
+from runner.setup.layerable import folders_made, no_layer
 from runner.setup.mise_trust import task_file_refusal, trust_refusal
 from runner.setup.tool_versions import compare, image_versions, wishes
 from tests.support.argv_trees import FakeTree, decide
@@ -176,12 +176,12 @@ def _kept(data: bytes) -> None:
     for name in ("package.json", ".npmrc", "pnpm-workspace.yaml", "pnpm-lock.yaml", "package-lock.json"):
         uncachable("pnpm", "pnpm-lock.yaml", {name: data})
         uncachable("npm", "package-lock.json", {name: data})
-    plan = plan_setup("auto", Files("{}"), ["package.json"])
-    no_layer(plan, ["package.json", _text(data)], {"package.json": data, "a/package.json": data})
-
-
-def _layered(data: bytes) -> None:
-    no_layer(plan_setup("off", Files("")), ["package.json"], {"package.json": data, "a/package.json": data})
+    plan = plan_setup("auto", Files("{}"))
+    assert no_layer(plan, ["package.json"], {"package.json": data}) is None
+    no_layer(plan, [_text(data)], {"package.json": b"{}", "a/package.json": data})
+    for status in (data, b"?? node_modules/" + data, b"!! " + data + b"/node_modules/\0"):
+        for folder in folders_made(status) or ():
+            assert folder.split("/")[-1] == "node_modules" and not {"", ".", ".."} & set(folder.split("/"))
 
 
 def _commit(data: bytes) -> None:
