@@ -216,7 +216,6 @@ REPOSITORY_SAYS: Mapping[str, tuple[Callable[[bytes], object], tuple[type[Except
     "wished tools": (_wished, ()),
     "lock files and settings": (_kept, ()),
     "files that the rules for commands read": (_rules, (ToolError,)),
-    "manifests of a kept install": (_layered, ()),
     "mise's configurations": (lambda data: trust_refusal("mise.toml", _text(data)), ()),
     "mise's version lists": (lambda data: trust_refusal(".tool-versions", _text(data)), ()),
     "mise's task files": (lambda data: task_file_refusal(_text(data)), ()),
