@@ -117,8 +117,9 @@ def _draw(prepared: Prepared, key: SigningKey) -> None:
         return
     try:
         record.keep(report.PAGE, draw(record.folder, key.public))
-    except OSError as error:
-        prepared.progress(f"{report.PAGE} cannot be written: {error.strerror}")
+    except Exception as error:
+        # Whatever it is: the page is made of what a workspace wrote, which must not be able to spoil the end of a run.
+        prepared.progress(f"{report.PAGE} could not be made: {type(error).__name__}: {error}")
 
 
 def _write_report(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> bool:

@@ -54,12 +54,9 @@ class RecordFolder:
         except ValidationError:
             return None
 
-    def report_written(self) -> int:
-        """When the report was written, in nanoseconds of the file system's clock; 0 before the end."""
-        try:
-            return (self.path / "report.json").stat().st_mtime_ns
-        except OSError:
-            return 0
+    def stamps(self) -> tuple[int, int]:
+        """The log's bytes, and when the report was written in nanoseconds; 0 for what is not there."""
+        return self._stat(AUDIT)[0], self._stat("report.json")[1]
 
     def lines(self) -> Iterator[bytes]:
         """The log's lines as far as it is written; none where there is no log."""
@@ -85,11 +82,7 @@ class RecordFolder:
 
     def patch(self) -> tuple[bytes, int]:
         """The beginning of the patch, and how many bytes it has in all."""
-        try:
-            size = (self.path / "changes.patch").stat().st_size
-        except OSError:
-            return b"", 0
-        return self._head("changes.patch", MAX_PATCH_BYTES), size
+        return self._head("changes.patch", MAX_PATCH_BYTES), self._stat("changes.patch")[0]
 
     def receipt(self) -> bytes | None:
         """The receipt's bytes, None when there is none."""
@@ -105,6 +98,13 @@ class RecordFolder:
     def files(self) -> tuple[str, ...]:
         """The files of the record that are there."""
         return tuple(name for name in RECORD_FILES if (self.path / name).is_file())
+
+    def _stat(self, name: str) -> tuple[int, int]:
+        try:
+            found = (self.path / name).stat()
+        except OSError:
+            return 0, 0
+        return found.st_size, found.st_mtime_ns
 
     def _json(self, name: str) -> dict[str, Any] | None:
         try:

@@ -1,4 +1,4 @@
-"""The list's lines, kept for runs that have ended: their records are read once, and not at every look at the list."""
+"""The list's lines, kept as long as their records are the same: a log is not read again at every look at the list."""
 
 from __future__ import annotations
 
@@ -12,29 +12,26 @@ from runner.pages.story import Story
 __all__ = ["Headings"]
 
 _MAX_KEPT = 1000
+_Key = tuple[str, bool, int, int]
 
 
 class Headings:
-    """Remembers the headings of ended runs, by the time at which their report was written."""
+    """Remembers headings by the size of the log, the time of the report, and whether the run goes on."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], Heading] = OrderedDict()
+        self._kept: OrderedDict[_Key, Heading] = OrderedDict()
         self._lock = Lock()  # a server's pages are made side by side
 
     def of(self, folder: RecordFolder) -> Heading:
         """The run in a few words."""
-        key = (str(folder.path), folder.report_written())
+        key = (str(folder.path), folder.alive, *folder.stamps())
         with self._lock:
             known = self._kept.get(key)
         if known is not None:
             return known
         made = heading_of(folder, Story(folder.lines()), folder.report())
-        if key[1]:
-            self._keep(key, made)
-        return made
-
-    def _keep(self, key: tuple[str, int], made: Heading) -> None:
         with self._lock:
             self._kept[key] = made
             while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
+        return made

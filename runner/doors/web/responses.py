@@ -53,11 +53,10 @@ def download(path: Path) -> Response:
     Raises:
         OSError: it cannot be read.
     """
-    file = path.open("rb")
     size = path.stat().st_size  # of a log that grows, what is there now
 
     def pieces() -> Iterator[bytes]:
-        with file:
+        with path.open("rb") as file:
             left = size
             while left and (piece := file.read(min(left, _PIECE_BYTES))):
                 left -= len(piece)

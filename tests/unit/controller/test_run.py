@@ -408,16 +408,19 @@ def test_a_run_leaves_a_page_that_shows_its_whole_record(bench: Bench) -> None:
     assert "Verified." in page and ">completed<" in page and 'id="call-1"' in page
 
 
-def test_a_page_that_cannot_be_written_ends_no_run_and_an_older_one_does_not_stay(bench: Bench) -> None:
+@pytest.mark.parametrize("trouble", [OSError(28, "No space left on device"), RecursionError("too deep")])
+def test_a_page_that_cannot_be_made_ends_no_run_and_an_older_one_does_not_stay(
+    bench: Bench, trouble: Exception
+) -> None:
     def full(_folder: Path, _key: PublicKey) -> bytes:
-        raise OSError(28, "No space left on device")
+        raise trouble
 
     bench.host = replace(bench.host, draw=full)
     (bench.out / "report.html").write_text("of another run")
     with bench.open() as run:
         run.completed()
     assert run.exit_code is ExitCode.COMPLETED and not (bench.out / "report.html").exists()
-    assert any("report.html cannot be written" in line for line in bench.said)
+    assert any("report.html could not be made" in line for line in bench.said)
     bench.proved_gone()
 
 
