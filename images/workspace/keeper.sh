@@ -1,10 +1,13 @@
 #!/bin/bash
-# The container's main process: keeper.sh DEADLINE_SECONDS, as a user that repository code cannot signal.
+# The container's main process: keeper.sh DEADLINE_SECONDS [RUN_SECONDS], as a user that repository code cannot signal.
 #
 # It ends, and the container with it, when
 #   124  DEADLINE_SECONDS have passed on the kernel's own uptime, so that a changed clock stretches nothing;
 #   123  for 30 s no process lived that was started from outside: the controller is gone.
-# 64 says that the deadline is not a number of seconds, 70 that the kernel's files cannot be read.
+# 64 says that a deadline is not a number of seconds, 70 that the kernel's files cannot be read.
+#
+# A container that waits for its run has RUN_SECONDS too. The first SIGURG says that the run begins: from then on so many
+# seconds are left, or fewer. It never makes a deadline later. SIGURG, because who does not know it is not ended by it.
 #
 # It forks nothing. A fork bomb that holds every process slot, where a `sleep` could not start,
 # neither ends the container early nor keeps it alive.
@@ -20,6 +23,13 @@ deadline=${1:-}
 case $deadline in
 '' | *[!0-9]* | ??????????*) exit 64 ;;
 esac
+run=${2:-}
+case $run in
+*[!0-9]* | ??????????*) exit 64 ;;
+esac
+
+begun=
+trap 'begun=1' URG
 
 # The free end of a terminal that nobody can open: waiting on it is a sleep without a process.
 exec 3<>/dev/ptmx
@@ -58,5 +68,10 @@ while [ "$now" -lt "$end" ]; do
     left=$((end - now))
     read -r -t "$((left < TICK_SECONDS ? left : TICK_SECONDS))" -u 3
     read_uptime
+    if [ -n "$begun" ] && [ -n "$run" ]; then
+        sooner=$((now + 10#$run))
+        run=
+        [ "$sooner" -lt "$end" ] && end=$sooner
+    fi
 done
 exit 124

@@ -358,7 +358,7 @@ class SandboxSpec:
     """One sandbox to start. `image` is a name or id that the engine resolves; `labels` go on every object made.
 
     `user` is UID:GID, whom programs run as. `role` tells a run's containers apart. Workspaces keep the defaults of
-    these and of `mounts`.
+    these and of `mounts`. `idle_seconds` is how long it may wait for its run, which is added to its own deadline.
     """
 
     run_id: str
@@ -371,6 +371,7 @@ class SandboxSpec:
     role: str = "workspace"
     user: str = "1000:1000"
     mounts: tuple[Mount, ...] = ()
+    idle_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -495,6 +496,13 @@ class Sandbox(Protocol):
 
     def host_posture(self) -> HostPosture:
         """What the cage looks like from the engine."""
+        ...
+
+    def begin_run(self) -> None:
+        """Its run begins: of its own deadline, the time that it might have gone on waiting is taken off.
+
+        Raises EngineUnavailable when the engine does not pass that on.
+        """
         ...
 
     def open_stream(self, argv: Sequence[str], *, user: str) -> ByteStream:

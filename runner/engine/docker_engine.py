@@ -90,6 +90,7 @@ class DockerEngine:
         with engine_errors("connecting"):
             self._client = docker.from_env(environment=dict(environment), timeout=_API_TIMEOUT_SECONDS)
         self._known: EngineInfo | None = None
+        self._asking = threading.Lock()
 
     def info(self) -> EngineInfo:
         """What answers, and what it can do.
@@ -145,7 +146,9 @@ class DockerEngine:
     def _start(self, spec: SandboxSpec) -> Sandbox:
         info = self._fit_for(spec.runtime)
         plan = container_plan(
-            spec, seconds_to_live=spec.limits.run_seconds + KEEPER_GRACE_SECONDS, remapped="userns" in info.security
+            spec,
+            seconds_to_live=spec.idle_seconds + spec.limits.run_seconds + KEEPER_GRACE_SECONDS,
+            remapped="userns" in info.security,
         )
         api = self._client.api
         container_id = self._create(plan)
@@ -196,10 +199,11 @@ class DockerEngine:
         Raises:
             EngineUnavailable: it has no such runtime, or is of a version that lets containers out.
         """
-        known = self._known
-        if known is None or runtime not in known.runtimes:
-            known = self.info()
-            require_sound_engine(known.components, self._accepted)
+        with self._asking:  # a run starts two containers at once
+            known = self._known
+            if known is None or runtime not in known.runtimes:
+                known = self.info()
+                require_sound_engine(known.components, self._accepted)
         if runtime not in known.runtimes:
             raise EngineUnavailable(
                 f"the engine has no runtime {runtime!r}",

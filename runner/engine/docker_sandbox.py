@@ -21,6 +21,7 @@ __all__ = ["DockerSandbox"]
 
 _HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.pyc")  # compiled as the image was made
 _HELPER_END_SECONDS = 10.0
+_RUN_BEGINS = "SIGURG"  # to the keeper; only the engine, and root, can send it one
 _ENGINES_APPARMOR = "docker-default"  # what the engine loads, and puts on every container that names no other
 _NO_NEW_PRIVILEGES = ("no-new-privileges", "no-new-privileges=true")  # `=false` is an option too
 
@@ -114,6 +115,17 @@ class DockerSandbox(HelperChannel):
             user_remapped=not {"userns", "rootless"}.isdisjoint(security),
             kernel=self._engine.kernel,
         )
+
+    def begin_run(self) -> None:
+        """The keeper has been told that the run begins; it counts from there, and never longer than before.
+
+        Raises:
+            EngineUnavailable: when the engine does not pass it on.
+        """
+        try:
+            self._api.kill(self._container_id, _RUN_BEGINS)
+        except (DockerException, requests.exceptions.RequestException, OSError) as error:
+            raise EngineUnavailable(f"the engine does not reach the workspace: {error}") from error
 
     def remove(self) -> None:
         """The container is gone, verified; idempotent.

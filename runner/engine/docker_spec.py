@@ -94,6 +94,10 @@ def _own_folders(spec: SandboxSpec) -> dict[str, str]:
     }
 
 
+def _of_the_run(spec: SandboxSpec, seconds_to_live: int) -> list[str]:
+    return [str(seconds_to_live - spec.idle_seconds)] if spec.idle_seconds else []
+
+
 def root_of(spec: SandboxSpec) -> str:
     """The helper's root: the workspace, or all that a room of the gate has of its own."""
     return "/workspace" if spec.role == "workspace" else "/tmp"  # noqa: S108 - inside the container
@@ -107,7 +111,8 @@ def called_in_errors(spec: SandboxSpec) -> str:
 def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = False) -> ContainerPlan:
     """The plan for `spec`; its main process ends the container after `seconds_to_live` s, with or without us.
 
-    `remapped` says that the engine gives containers other users than the host's (userns-remap).
+    The time that it may wait for its run is part of them, and taken off once it is told that the run begins. `remapped`
+    says that the engine gives containers other users than the host's (userns-remap).
     """
     limits = spec.limits
     # The workspace lives in memory, so its bytes are charged to the same cgroup as the processes: the cgroup's bound is
@@ -154,7 +159,7 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = 
     return ContainerPlan(
         name=f"runner-{spec.run_id}" + ("" if spec.role == "workspace" else f"-{spec.role}"),
         image=spec.image,
-        command=["/opt/runner/keeper.sh", str(seconds_to_live)],
+        command=["/opt/runner/keeper.sh", str(seconds_to_live), *_of_the_run(spec, seconds_to_live)],
         user=KEEPER,
         labels=labels,
         host=host,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from pathspec import GitIgnoreSpec
 
@@ -145,6 +146,8 @@ class FakeSandbox:
         self.programs: dict[str, FakeProgram] = dict(programs or {})
         self.spawned: list[tuple[str, ...]] = []
         self.removed = False
+        self.refuse_removal = False
+        self.begun = 0
         self._id = sandbox_id
         self._guest = guest
         self._host = host
@@ -318,6 +321,15 @@ class FakeSandbox:
         self._require_alive()
         return self._host
 
+    def change(self, *, guest: GuestPosture | None = None, host: HostPosture | None = None) -> None:
+        """From now on its posture is this one, as if somebody had changed the cage under way."""
+        self._guest, self._host = guest or self._guest, host or self._host
+
+    def begin_run(self) -> None:
+        """Counted in `begun`."""
+        self._require_alive()
+        self.begun += 1
+
     def open_stream(self, argv: Sequence[str], *, user: str) -> ByteStream:
         """What `streams` gives; without it SandboxLost, because a fake has no processes."""
         self._require_alive()
@@ -330,7 +342,9 @@ class FakeSandbox:
         self._require_alive()
 
     def remove(self) -> None:
-        """Every later call raises SandboxLost. Idempotent."""
+        """Every later call raises SandboxLost. Idempotent. With `refuse_removal`, EngineUnavailable instead."""
+        if self.refuse_removal:
+            raise EngineUnavailable("the fake engine does not remove this one")
         self.removed = True
         self._lost = self._lost or "the workspace is removed"
 
@@ -393,6 +407,7 @@ class FakeEngine:
     security: tuple[str, ...] = ("seccomp",)
     sandboxes: dict[str, FakeSandbox] = field(default_factory=dict)
     _infos: dict[str, SandboxInfo] = field(default_factory=dict)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def info(self) -> EngineInfo:
         """What answers."""
@@ -408,13 +423,16 @@ class FakeEngine:
         raise EngineUnavailable(f"there is no image {reference}", hint="Build it.", code="image_missing")
 
     def start(self, spec: SandboxSpec) -> FakeSandbox:
-        """See `Engine.start`. The posture's numbers are those of the spec's limits."""
+        """See `Engine.start`. The posture's numbers, user and mounts are those of the spec."""
         self.image(spec.image)
         limits = spec.limits
         # The workspace is charged to the same bound as the programs, as it is where it lives in memory.
-        memory, name = (limits.memory_mib + limits.workspace_mib) << 20, f"fake-{len(self._infos) + 1}"
+        memory, name = (limits.memory_mib + limits.workspace_mib) << 20, f"fake-{next(self._numbers)}"
+        uid, _, gid = spec.user.partition(":")
         guest = replace(
             self.guest,
+            uid=int(uid),
+            gid=int(gid),
             pids_max=limits.pids,
             memory_max_bytes=memory,
             open_files_max=limits.open_files,
@@ -424,6 +442,7 @@ class FakeEngine:
         )
         host = replace(
             self.host,
+            binds=(*self.host.binds, *(mount.said for mount in spec.mounts)),
             memory_bytes=memory,
             memory_swap_bytes=memory,
             pids_limit=limits.pids,

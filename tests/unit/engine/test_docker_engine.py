@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from runner.controller.aside import Aside
 from runner.engine import seccomp
 from runner.engine.contract import SandboxInfo, SandboxLimits, SandboxSpec
 from runner.engine.docker_engine import DockerEngine, engine_errors
@@ -222,6 +223,25 @@ def test_what_is_asked_for_is_the_plan_with_no_environment_and_no_network(there:
     assert (host["Memory"], host["MemorySwap"], host["PidsLimit"]) == (65 << 20, 65 << 20, 16)
     assert host["SecurityOpt"][0] == "no-new-privileges" and host["LogConfig"]["Type"] == "none"
     assert host["AutoRemove"] and host["Init"] and not host.get("Privileged") and not host.get("Binds")
+
+
+def test_one_that_waits_for_its_run_lives_longer_by_the_wait(there: Daemon, engine: DockerEngine) -> None:
+    startable(there)
+    there.answer("POST /containers/c0ffee/start", FAILED)
+    with pytest.raises(EngineUnavailable):
+        engine.start(replace(SPEC, idle_seconds=900))
+    assert there.bodies["POST /containers/create"]["Cmd"] == ["/opt/runner/keeper.sh", "1020", "120"]
+
+
+def test_two_starts_at_once_ask_what_the_engine_is_once(there: Daemon, engine: DockerEngine) -> None:
+    there.answer("POST /containers/create", FAILED)
+    starts = [Aside(lambda: engine.start(SPEC)) for _ in range(2)]
+    for start in starts:
+        start.begin()
+    for start in starts:
+        with pytest.raises(EngineUnavailable):
+            start.answer()
+    assert there.asked.count("GET /info") == 1
 
 
 # --- removing

@@ -158,6 +158,12 @@ def test_the_main_process_is_neither_root_nor_the_user_of_repository_code() -> N
     assert plan().user.split(":") == ["900", "900"]
 
 
+def test_one_that_waits_for_its_run_knows_the_time_of_the_run_apart_from_the_wait() -> None:
+    waiting = container_plan(replace(SPEC, idle_seconds=900), seconds_to_live=2760)
+    assert waiting.command == ["/opt/runner/keeper.sh", "2760", "1860"]
+    assert replace(waiting, command=plan().command) == plan()
+
+
 def test_labels_of_the_run_win_over_labels_that_a_caller_gives() -> None:
     forged = replace(SPEC, labels={"runner.run": "other", "runner.controller": "x", "runner.deadline": "0"})
     assert container_plan(forged, seconds_to_live=1).labels == {
