@@ -7,6 +7,8 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from runner.audit.keys import PublicKey
@@ -14,17 +16,24 @@ from runner.controller.cache_store import DEFAULT_CACHE_MIB
 from runner.controller.confinement import required_of
 from runner.controller.host import GateMode, Host
 from runner.controller.places import DEFAULT_QUEUE_SECONDS, runs_that_fit
+from runner.controller.pool import DEFAULT_MOST, Pool
 from runner.controller.records import StateFolder
+from runner.controller.specs import CLEAN_UP_SECONDS
+from runner.controller.warm_up import IDLE_SECONDS, warm_up
 from runner.engine.docker_engine import DockerEngine
 from runner.model.errors import UsageError
 from runner.settings import Settings
 
 __all__ = ["compose", "whole_number"]
 
+_STARTS_PER_CORE = 2  # beyond it, starts of containers only wait for each other
+
 
 @contextmanager
-def compose(settings: Settings) -> Iterator[Host]:
+def compose(settings: Settings, *, pool: bool = False) -> Iterator[Host]:
     """A host with a Docker engine; its sockets are given back at the end.
+
+    `pool` is for a process that opens runs again and again: it keeps warm what its policies ask for, until the end.
 
     Raises:
         EngineUnavailable: when the engine's address cannot be used.
@@ -32,9 +41,10 @@ def compose(settings: Settings) -> Iterator[Host]:
             no whole number.
     """
     state = StateFolder(settings.state_dir)
+    most = whole_number("RUNNER_POOL_MAX", settings.pool_max, DEFAULT_MOST)
     engine = DockerEngine(settings.docker, settings.accept_engine)
     try:
-        yield Host(
+        host = Host(
             engine=engine,
             state=state,
             image=settings.image,
@@ -54,6 +64,8 @@ def compose(settings: Settings) -> Iterator[Host]:
             required=required_of(settings.require_engine),
             draw=_draw,
         )
+        with _pooled(host, most if pool else 0) as pooled:
+            yield pooled
     finally:
         engine.close()
 
@@ -64,6 +76,26 @@ def _draw(folder: Path, key: PublicKey) -> bytes:
     from runner.pages.record import RecordFolder
 
     return draw_report(RecordFolder(folder.name, folder), key)
+
+
+@contextmanager
+def _pooled(host: Host, most: int) -> Iterator[Host]:
+    if not most:
+        yield host
+        return
+    pool = Pool(
+        partial(warm_up, host),
+        most=most,
+        at_once=_STARTS_PER_CORE * (os.cpu_count() or 1),
+        idle_seconds=IDLE_SECONDS,
+        clean_up_seconds=CLEAN_UP_SECONDS,
+        clock=partial(time.clock_gettime, time.CLOCK_BOOTTIME),
+        unix=host.unix,
+    )
+    try:
+        yield replace(host, pool=pool)
+    finally:
+        pool.close()
 
 
 def _gate_mode(said: str) -> GateMode:

@@ -34,6 +34,7 @@ class Settings:
     cache_mib: str | None = None  # bound of the kept package caches, as it was written
     max_runs: str | None = None  # how many runs go on at once, as it was written
     queue_seconds: str | None = None  # how long one waits for a place, as it was written
+    pool_max: str | None = None  # most warm runs that a process keeps, as it was written
     accept_engine: frozenset[str] = frozenset()  # flaws of the engine that runs are started in spite of
     require_engine: frozenset[str] = frozenset()  # what the engine must confine runs by: apparmor, userns, runtime:NAME
     audit_key: Path | None = None  # what seals runs, instead of the state folder's own key
@@ -58,6 +59,7 @@ class Settings:
             npm_registry=env.get("RUNNER_NPM_REGISTRY") or None,
             npm_registry_address=env.get("RUNNER_NPM_REGISTRY_ADDRESS") or None,
             cache_mib=env.get("RUNNER_CACHE_MIB") or None,
+            pool_max=env.get("RUNNER_POOL_MAX") or None,
             max_runs=env.get("RUNNER_MAX_RUNS") or None,
             queue_seconds=env.get("RUNNER_QUEUE_SECONDS") or None,
             accept_engine=_words(env, "RUNNER_ACCEPT_ENGINE"),

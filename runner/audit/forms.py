@@ -92,11 +92,15 @@ class Repository(Form):
     depth: Depth
 
 
+Warm = Annotated[bool, Field(description="It was up already, and is proved again.")]
+
+
 class GateStart(Form):
     """A room of the gate is about to be started."""
 
     role: Literal["gate", "judge"]
     mounts: list[str]
+    warm: Warm = False
 
 
 class Check(Form):
@@ -121,6 +125,18 @@ class WorkspaceStart(Form):
 
     image: str
     deadline_unix: int
+    warm: Warm = False
+
+
+class WarmRefused(Form):
+    """A warm container was not what a fresh one would be; it is gone, and a fresh one is due."""
+
+    role: Literal["workspace", "gate"]
+    reason: Annotated[
+        Literal["image", "mounts", "posture", "lost"],
+        Field(description="Another image or other mounts are due, a control is off, or it does not answer."),
+    ]
+    checks: Annotated[list[Check], Field(description="The controls that were not active.")]
 
 
 class Posture(Form):
@@ -308,6 +324,7 @@ EVENTS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "gate.start": GateStart,
         "gate.posture": GatePosture,
         "workspace.start": WorkspaceStart,
+        "warm.refused": WarmRefused,
         "posture": Posture,
         "setup.mise": SetupMise,
         "setup.step": SetupStep,

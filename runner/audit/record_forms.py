@@ -226,6 +226,21 @@ class Gate(Form):
     rooms: list[Room]
 
 
+class WarmLoss(Form):
+    """A warm container that was not used, and why."""
+
+    role: str
+    reason: str
+
+
+class WarmTold(Form):
+    """What was warm; missing in a process that keeps nothing warm."""
+
+    workspace: bool
+    gate: bool
+    refused: list[WarmLoss]
+
+
 class Hooks(Form):
     """The hooks that commits start."""
 
@@ -342,6 +357,7 @@ class ReportFile(Form):
     limits: dict[str, float] | None = None
     image: ImageTold | None = None
     gate: Gate | None = None
+    warm: WarmTold | None = None
     repository: Repository | None = None
     posture: list[Check] | None = None
     setup: Setup | None = None

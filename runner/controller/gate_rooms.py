@@ -22,9 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner.controller import posture
+from runner.controller.demand import Place
 from runner.controller.gate_way import GateWay
-from runner.controller.host import GateMode
-from runner.engine.contract import Engine, Mount, Sandbox, SandboxLimits, SandboxSpec
+from runner.controller.handover import hand_over, prove_sandbox
+from runner.controller.host import GateMode, Host
+from runner.controller.records import RunRecord
+from runner.controller.specs import room_spec
+from runner.engine.contract import Engine, Mount, Sandbox, SandboxSpec
 from runner.gate.address import Address
 from runner.gate.git import Git
 from runner.gate.host_git import HostGit
@@ -37,28 +41,46 @@ from runner.model.errors import EngineUnavailable, RepositoryUnavailable
 if TYPE_CHECKING:
     from runner.controller.prepare import Prepared
 
-__all__ = ["judging_git", "quarantine_folder", "signing_room", "transfer_git"]
+__all__ = ["TRANSFER", "judging_git", "quarantine_folder", "signing_room", "transfer_git", "transfer_mounts"]
 
-_MEMORY_MIB = 3072  # index-pack and pack-objects of a repository of some gigabytes
-_FILE_MIB = 64 * 1024  # the bound of a pack is git's caller's; this one only has to be above it
-_OWN_MIB = 64
-_OWN_INODES = 1000
-_PIDS = 512  # git needs a few; under gVisor the threads of its kernel count too
-_OPEN_FILES = 4096
+TRANSFER = "gate"
+"""The role of the transfer room, as its label and the log have it."""
+
 _KNOWN_HOSTS = Path("/etc/ssh/known_hosts")
 # Mounted over, these would take the image's own programs away.
 _TAKEN = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/opt/runner", "/proc", "/run", "/sbin", "/sys", "/usr")
 
 
-def quarantine_folder(run: Prepared) -> Path:
+def quarantine_folder(run: RunRecord) -> Path:
     """Where the judging room takes in what would leave; it exists."""
-    folder = run.record.folder / "quarantine"
+    folder = run.folder / "quarantine"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
-def transfer_git(run: Prepared, address: Address, ca_file: Path | None, *, pushes: bool) -> Git:
-    """Git that may connect to `address`. `pushes` says that the policy has a binding for it.
+def transfer_mounts(host: Host, record: RunRecord, place: Place) -> tuple[Mount, ...]:
+    """What the transfer room sees of this host.
+
+    Raises:
+        RepositoryUnavailable: a local repository whose place cannot be shown to a container.
+    """
+    address, ca_file = place.address, place.ca_file
+    known_hosts = _known_hosts(host, address)
+    mounts = [
+        Mount(str(mirror_folder(host.state.mirrors, address)), writable=True),
+        Mount(str(quarantine_folder(record))),
+        *([] if ca_file is None else [Mount(str(ca_file))]),
+        # At a place of our choice: ssh would take a blank in the path for the end of it.
+        *([] if known_hosts is None else [Mount(str(known_hosts), at=str(_KNOWN_HOSTS))]),
+        *_local_mounts(address, writable=place.pushes),
+    ]
+    if address.scheme == "ssh":
+        mounts.append(Mount(str(_passwd(record)), at="/etc/passwd"))
+    return tuple(mounts)
+
+
+def transfer_git(run: Prepared, place: Place) -> Git:
+    """Git that may connect to the place's address.
 
     Raises:
         EngineUnavailable, PostureFailed: the room could not be started as asked.
@@ -66,22 +88,12 @@ def transfer_git(run: Prepared, address: Address, ca_file: Path | None, *, pushe
     """
     run.facts["gate"] = {"place": str(run.host.gate), "rooms": []}
     if run.host.gate is GateMode.HOST:
-        return HostGit(run.host.state.path / "gate", ca_file=ca_file)
-    known_hosts = _known_hosts(run, address)
-    mounts = [
-        Mount(str(mirror_folder(run.host.state.mirrors, address)), writable=True),
-        Mount(str(quarantine_folder(run))),
-        *([] if ca_file is None else [Mount(str(ca_file))]),
-        # At a place of our choice: ssh would take a blank in the path for the end of it.
-        *([] if known_hosts is None else [Mount(str(known_hosts), at=str(_KNOWN_HOSTS))]),
-        *_local_mounts(address, writable=pushes),
-    ]
-    if address.scheme == "ssh":
-        mounts.append(Mount(str(_passwd(run)), at="/etc/passwd"))
-    room = _start(run, "gate", tuple(mounts))
+        return HostGit(run.host.state.path / "gate", ca_file=place.ca_file)
+    room = _start(run, TRANSFER, transfer_mounts(run.host, run.record, place))
     way = GateWay(room, run.audit)
     run.stack.callback(way.close)
-    return RoomGit(room, way, ca_file=ca_file, known_hosts=None if known_hosts is None else _KNOWN_HOSTS)
+    known_hosts = _known_hosts(run.host, place.address)
+    return RoomGit(room, way, ca_file=place.ca_file, known_hosts=None if known_hosts is None else _KNOWN_HOSTS)
 
 
 @contextmanager
@@ -94,7 +106,7 @@ def judging_git(run: Prepared, transfer: Git, mirror: Path) -> Iterator[Git]:
     if run.host.gate is GateMode.HOST:
         yield transfer
         return
-    mounts = (Mount(str(mirror.parent)), Mount(str(quarantine_folder(run)), writable=True))
+    mounts = (Mount(str(mirror.parent)), Mount(str(quarantine_folder(run.record)), writable=True))
     room = _start(run, "judge", mounts)
     try:
         yield RoomGit(room, None, ca_file=None, known_hosts=None)
@@ -109,38 +121,25 @@ def signing_room(run: Prepared) -> Sandbox:
     Raises:
         EngineUnavailable, PostureFailed: the room could not be started as asked.
     """
-    return _start(run, "sign", (Mount(str(_passwd(run)), at="/etc/passwd"),))
+    return _start(run, "sign", (Mount(str(_passwd(run.record)), at="/etc/passwd"),))
 
 
 def _start(run: Prepared, role: str, mounts: tuple[Mount, ...]) -> Sandbox:
-    limits = SandboxLimits(
-        run_seconds=run.policy.limits.run_seconds,
-        memory_mib=_MEMORY_MIB,
-        cpus=run.policy.limits.cpus,
-        pids=_PIDS,
-        open_files=_OPEN_FILES,
-        workspace_mib=_OWN_MIB,
-        workspace_inodes=_OWN_INODES,
-        file_mib=_FILE_MIB,
-    )
-    # The controller's own user, so that mirrors stay its own: the container gives it no capability.
-    user = f"{os.geteuid()}:{os.getegid()}"
-    spec = SandboxSpec(
-        run_id=run.record.run_id,
-        controller_id=run.host.state.controller_id,
-        image=run.host.engine.image(run.host.gate_image).id,
-        limits=limits,
-        deadline_unix=run.deadline_unix,
-        runtime=run.runtime,
-        role=role,
-        user=user,
-        mounts=mounts,
-    )
-    run.audit.append("gate.start", {"role": role, "mounts": [mount.said for mount in mounts]})
-    room = _started(run.host.engine, spec)
-    run.containers.append(room)
-    cage = posture.Cage(user, mounts)
-    checks = posture.prove(limits, spec.runtime, room.host_posture(), room.guest_posture(), cage)
+    """A room, proved: the warm one where there is one, else a fresh one."""
+    spec = room_spec(run.host, run.record.run_id, run.shape, role, mounts)
+    told = {"role": role, "mounts": [mount.said for mount in mounts]}
+    warm = None if run.warm is None or role != TRANSFER else run.warm.room
+    checks = None
+    if warm is not None:
+        run.audit.append("gate.start", {**told, "warm": True})
+        checks = hand_over(run, warm, spec)
+    if warm is not None and checks is not None:
+        room = warm.sandbox
+    else:
+        run.audit.append("gate.start", {**told, "warm": False})
+        room = _started(run.host.engine, spec)
+        run.containers.append(room)
+        checks = prove_sandbox(room, spec)
     proof = {"role": role, "image": spec.image, "checks": [asdict(check) for check in checks]}
     run.facts["gate"]["rooms"].append(proof)
     run.audit.append("gate.posture", proof)
@@ -161,14 +160,14 @@ def _started(engine: Engine, spec: SandboxSpec) -> Sandbox:
         ) from error
 
 
-def _known_hosts(run: Prepared, address: Address) -> Path | None:
-    file = run.host.ssh_known_hosts
+def _known_hosts(host: Host, address: Address) -> Path | None:
+    file = host.ssh_known_hosts
     return file if address.scheme == "ssh" and file is not None and file.is_file() else None
 
 
-def _passwd(run: Prepared) -> Path:
+def _passwd(record: RunRecord) -> Path:
     """A file that names the controller's user: ssh and ssh-keygen work for nobody else; the image cannot know it."""
-    file = run.record.folder / "passwd"
+    file = record.folder / "passwd"
     lines = ["root:x:0:0::/:/bin/false", "keeper:x:900:900::/:/bin/false", "relay:x:901:901::/:/bin/false"]
     if os.geteuid() not in (0, 900, 901):
         lines.append(f"gate:x:{os.geteuid()}:{os.getegid()}::/tmp:/bin/false")

@@ -10,6 +10,7 @@ from pathlib import Path
 from runner.audit.keys import PublicKey, SigningKey, named_key, own_key
 from runner.controller.confinement import NOTHING_REQUIRED, Required
 from runner.controller.places import DEFAULT_QUEUE_SECONDS, Places
+from runner.controller.pool import Pool
 from runner.controller.records import StateFolder
 from runner.engine.contract import Engine
 
@@ -32,7 +33,7 @@ class Host:
 
     `monotonic` measures durations and deadlines, in seconds; `unix` stamps records. `secrets` is only looked into for a
     credential that a policy names. `audit_key` None means the state folder's own. Of `max_runs` 0 means no bound.
-    `draw` None means that no page is made of a run.
+    `draw` None means that no page is made of a run. `pool` is there in a process that lives long.
     """
 
     engine: Engine
@@ -53,6 +54,7 @@ class Host:
     max_runs: int = 0
     queue_seconds: float = DEFAULT_QUEUE_SECONDS
     draw: Draw | None = None
+    pool: Pool | None = None
 
     @property
     def places(self) -> Places:

@@ -6,20 +6,20 @@ import os
 import secrets
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from runner.audit.canary import Canary
 from runner.audit.log import AuditLog
 from runner.audit.scrub import Scrubber
-from runner.controller import posture
-from runner.controller.aside import Aside, Removable, Starting, remove_all
+from runner.controller.aside import Aside, Removable, remove_all
 from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.canary import CanaryWatch, plant
 from runner.controller.confinement import runtime_for
+from runner.controller.demand import Shape
 from runner.controller.environment import OFFLINE, command_environment
 from runner.controller.gate_rooms import transfer_git
 from runner.controller.guest_git import GuestGit
@@ -32,10 +32,13 @@ from runner.controller.records import RunRecord
 from runner.controller.set_up import make_clone, set_up
 from runner.controller.signing import signer_of
 from runner.controller.spec import RunRequest
+from runner.controller.specs import place_of, shape_of
 from runner.controller.stopwatch import Stopwatch
 from runner.controller.tree_view import SandboxTree
+from runner.controller.warm import WarmRun
 from runner.controller.workspace import GuardedWorkspace, Guards
-from runner.engine.contract import ImageInfo, OutputSink, Sandbox, SandboxLimits, SandboxSpec
+from runner.controller.workspace_start import WorkspaceStart
+from runner.engine.contract import OutputSink, Sandbox
 from runner.gate.address import Address, CodeHost, local_address, resolve_address
 from runner.gate.fetch import Fetched, FetchLimits, fetch, require_local_folder
 from runner.gate.git import Git
@@ -43,12 +46,10 @@ from runner.policy.basis import OnDecision
 from runner.policy.document import Policy
 from runner.policy.writes import WriteRules
 
-__all__ = ["CLEAN_UP_SECONDS", "Prepared", "address_of", "prepare"]
+__all__ = ["Prepared", "address_of", "prepare"]
 
 _FETCH_SECONDS = 600.0
 _CANARY_BYTES = 20  # 160 bits: no text holds it by chance
-CLEAN_UP_SECONDS = 120
-"""How long after its run the deadline label gives the controller to finish its report."""
 
 
 class Prepared:
@@ -65,7 +66,9 @@ class Prepared:
         progress: Callable[[str], None],
         deadline: float,
         scrubber: Scrubber,
+        warm: WarmRun | None = None,
     ) -> None:
+        self.warm = warm
         self.deadline = deadline
         self.scrubber = scrubber
         self.host = host
@@ -80,7 +83,7 @@ class Prepared:
         self.facts: dict[str, Any] = {}
         self.pushes: list[dict[str, Any]] = []
         self.stack = ExitStack()
-        self.containers: list[Removable] = []
+        self.containers: list[Removable] = [] if warm is None else [*warm.sandboxes]
         self.sandbox: Sandbox
         self.git: GuestGit
         self.baseline: Baseline
@@ -93,14 +96,14 @@ class Prepared:
         return max(0.1, self.deadline - self.host.monotonic())
 
     @property
-    def deadline_unix(self) -> int:
-        """The label's deadline of what is started now: after it, a sweep may take it away."""
-        return int(self.host.unix()) + self.policy.limits.run_seconds + CLEAN_UP_SECONDS
-
-    @property
     def policy(self) -> Policy:
         """The run's policy."""
         return self.request.policy.policy
+
+    @property
+    def shape(self) -> Shape:
+        """What is fixed of its workspace."""
+        return replace(shape_of(self.host, self.policy), runtime=self.runtime)
 
     def close(self) -> None:
         """Networks and containers are gone, verified. Idempotent.
@@ -130,18 +133,19 @@ def prepare(run: Prepared) -> GuardedWorkspace:
         raise AssertionError("a run with a workspace has an address")
     require_local_folder(address)
     signer = signer_of(run)
+    workspace = WorkspaceStart(run, image)
+    workspace.begin()
     run.watch.start("gate")
-    starting = _begin_start(run, image)
     run.progress("starting the gate")
-    pushes = binding_for(policy.bindings, address) is not None
-    gate = transfer_git(run, address, _ca_file(run), pushes=pushes)
+    place = place_of(run.host, policy, address)
+    gate = transfer_git(run, place)
     fetched = _fetch(run, gate, address)
-    _finish_start(run, starting)
+    run.sandbox = workspace.finish()
     plant(run)
     base_environment = command_environment(policy.env)
     certificates: dict[str, str] = {}
     if policy.network.setup.allow or policy.network.run.allow:
-        certificates = deliver_ca(run.sandbox, _ca_file(run), base_environment)
+        certificates = deliver_ca(run.sandbox, place.ca_file, base_environment)
     run.git = _guest_git(run, base_environment, "/workspace/.git/hooks")
     run.watch.start("clone")
     listing = Aside(lambda: list_base(gate, fetched))  # the gate's work, while the workspace has its own
@@ -190,10 +194,6 @@ def _guest_git(run: Prepared, environment: Mapping[str, str], hooks_path: str) -
     return GuestGit(run.sandbox, environment, hooks_path, run.policy.limits.command_seconds, run.remaining)
 
 
-def _ca_file(run: Prepared) -> Path | None:
-    return Path(run.policy.ca) if run.policy.ca is not None else run.host.ca_file
-
-
 def address_of(request: RunRequest) -> Address:
     """The checked address of the request's repository.
 
@@ -227,50 +227,3 @@ def _fetch(run: Prepared, gate: Git, address: Address) -> Fetched:
     }
     run.audit.append("repository.fetched", run.facts["repository"])
     return fetched
-
-
-def _bounds(run: Prepared) -> SandboxLimits:
-    limits = run.policy.limits
-    return SandboxLimits(
-        run_seconds=limits.run_seconds,
-        memory_mib=limits.memory_mib,
-        cpus=limits.cpus,
-        pids=limits.pids,
-        open_files=limits.open_files,
-        workspace_mib=limits.workspace_mib,
-        workspace_inodes=limits.workspace_inodes,
-        file_mib=limits.file_mib,
-    )
-
-
-def _begin_start(run: Prepared, image: ImageInfo) -> Starting:
-    """The workspace's container is on its way while the gate starts and fetches; whatever happens, it will be removed.
-
-    Nothing of the repository is in it, and nothing is asked of it before its posture is proved.
-    """
-    spec = SandboxSpec(
-        run_id=run.record.run_id,
-        controller_id=run.host.state.controller_id,
-        image=image.id,  # the id that was looked at, so that a tag moved meanwhile changes nothing
-        limits=_bounds(run),
-        deadline_unix=run.deadline_unix,
-        runtime=run.runtime,
-    )
-    run.progress("starting a fresh workspace")
-    run.audit.append("workspace.start", {"image": image.id, "deadline_unix": spec.deadline_unix})
-    starting = Starting(run.host.engine, spec)
-    run.containers.append(starting)  # before it begins: an interrupt may come at any moment
-    starting.begin()
-    return starting
-
-
-def _finish_start(run: Prepared, starting: Starting) -> None:
-    """The sandbox has started, and its every control was seen active."""
-    run.watch.start("start")
-    run.sandbox = starting.sandbox()
-    run.watch.start("posture")
-    seen = (run.sandbox.host_posture(), run.sandbox.guest_posture())
-    checks = posture.prove(_bounds(run), run.runtime, *seen)
-    run.facts["posture"] = [asdict(check) for check in checks]
-    run.audit.append("posture", {"checks": run.facts["posture"]})
-    posture.require(checks)

@@ -136,7 +136,7 @@ class PushDoor:
 
     def _quarantine(self, judge: Git, commit: str, now: Mapping[str, str]) -> Quarantine:
         maximum = self._run.policy.push.max_mib * _MIB
-        scratch = quarantine_folder(self._run)
+        scratch = quarantine_folder(self._run.record)
         with OutgoingPack(self._run, self._delivered.fetched, commit) as pack:
             chunks = pack.chunks()
             return receive(judge, self._fetched, chunks, commit, now=now, max_bytes=maximum, scratch=scratch)

@@ -16,9 +16,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from runner.gate.folders import remove_tree
 from runner.model.errors import RunnerError, UsageError
 
-__all__ = ["RunRecord", "StateFolder", "as_text", "new_run_id"]
+__all__ = ["WARM", "RunRecord", "StateFolder", "as_text", "new_run_id"]
+
+WARM = "warm.json"
+"""What the folder of a run has whose containers wait for it: there before they are, and until the run begins."""
 
 _RUN_ID_BYTES = 6  # 48 bits: names stay short, and a clash within one host is out of reach
 
@@ -40,7 +44,7 @@ class RunRecord:
     def __init__(self, folder: Path, run_id: str, lock: int) -> None:
         self.folder = folder
         self.run_id = run_id
-        self._lock = lock
+        self._lock: int | None = lock
 
     def note(self, name: str, facts: Mapping[str, Any]) -> None:
         """The JSON file `name` of this run has `facts`, replaced as a whole.
@@ -68,10 +72,21 @@ class RunRecord:
             os.fsync(file.fileno())
         draft.replace(self.folder / name)
 
+    def taken(self) -> None:
+        """It is the record of a run that goes on, and no longer of one that may come."""
+        (self.folder / WARM).unlink(missing_ok=True)
+
     def release(self) -> None:
         """The run counts as ended from here on."""
-        with contextlib.suppress(OSError):
-            os.close(self._lock)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            with contextlib.suppress(OSError):
+                os.close(lock)
+
+    def discard(self) -> None:
+        """There is no such run, and never was one."""
+        remove_tree(self.folder)
+        self.release()
 
 
 class StateFolder:
@@ -149,6 +164,15 @@ class StateFolder:
         finally:
             os.close(lock)
         return False
+
+    def warm(self, run_id: str) -> dict[str, Any] | None:
+        """What was noted of a run that may come, whose containers wait for it in a process that lives; else None."""
+        if not self.alive(run_id):
+            return None
+        with contextlib.suppress(OSError, ValueError):
+            noted: dict[str, Any] = json.loads((self.path / "runs" / run_id / WARM).read_text(encoding="ascii"))
+            return noted
+        return None
 
     def runs(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Run ids and what was noted of each at its start, newest folder first."""

@@ -1,7 +1,8 @@
 """The life of a run, in order, and the promise at its end: whatever happened, nothing is left.
 
 0. It has a place on this host (`places`).
-1. The intent is on disk (`run.json`, locked) before anything exists that would have to be cleaned up.
+1. The intent is on disk (`run.json`, locked) before anything exists that would have to be cleaned up. A run may find
+   its containers waiting, under its id and its lock; they were made for it and proved, and are proved again in 4.
 2. What earlier crashes left is swept; engine and image are asked for.
 3. A fresh container begins to start. Meanwhile the gate fetches the repository; remote, default branch and base commit
    are recorded here, on the host.
@@ -26,15 +27,18 @@ from runner.controller import report
 from runner.controller.closing import finish
 from runner.controller.host import Host
 from runner.controller.pipeline import CallAnswer, Pipeline
-from runner.controller.prepare import CLEAN_UP_SECONDS, Prepared, address_of, prepare
+from runner.controller.prepare import Prepared, address_of, prepare
+from runner.controller.records import RunRecord, new_run_id
 from runner.controller.spec import RunRequest
+from runner.controller.specs import deadline_of, shape_of
 from runner.controller.stopwatch import Stopwatch, utc
 from runner.controller.sweep import sweep
+from runner.controller.warm import WarmRun
 from runner.gate.address import Address
 from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, ToolError
 from runner.policy.redaction import passwords_in, secrets_of
 
-__all__ = ["Progress", "Run", "open_run"]
+__all__ = ["Progress", "Run", "keep_ready", "open_run", "reserve"]
 
 Progress = Callable[[str], None]
 
@@ -120,7 +124,7 @@ def open_run(
 ) -> Iterator[Run]:
     """A run that is ready for calls; torn down, verified and reported when the block ends, however it ends.
 
-    `run_id` is for a caller that has told its name already; see `StateFolder.begin`.
+    `run_id` is for a caller that has told its name already, which `reserve` gives.
     It waits for a place on this host before anything of it exists, as long as it is `wanted`; its time starts then.
 
     Raises:
@@ -146,18 +150,11 @@ def _kept(
     run_id: str | None,
 ) -> Iterator[Run]:
     """The run, from its folder on the disk to its receipt."""
-    record = host.state.begin(run_id)
+    warm = _take_warm(host, request, address) if run_id is None else _set_aside(host, run_id)
+    record = host.state.begin(run_id) if warm is None else warm.record
     try:
-        seconds = request.policy.policy.limits.run_seconds
-        deadline_unix = int(host.unix()) + seconds + CLEAN_UP_SECONDS
-        scrubber = _scrubber(host, request)
-        intent = report.intent(record.run_id, request, address, utc(host.unix()), deadline_unix)
-        record.note("run.json", scrubber.value(intent))
-        audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()), scrubber)
-        watch, deadline = Stopwatch(host.monotonic), host.monotonic() + seconds
-        prepared = Prepared(
-            host, request, address, record, audit, watch, _scrubbed(progress, scrubber), deadline, scrubber
-        )
+        with _giving_back(warm):
+            prepared = _noted(host, request, address, record, progress, warm)
         run = Run(prepared)
         try:
             with _outcome(run):
@@ -167,6 +164,77 @@ def _kept(
             finish(prepared, run, key)
     finally:
         record.release()
+
+
+def reserve(host: Host, request: RunRequest) -> str:
+    """The name that a run of this request will have, for `open_run`: of one that waits, set aside for it, or a new one.
+
+    Raises:
+        RepositoryUnavailable: the request's address cannot be used.
+    """
+    address = address_of(request) if request.needs_workspace else None
+    warm = _take_warm(host, request, address)
+    return new_run_id() if warm is None else warm.record.run_id
+
+
+def keep_ready(host: Host, request: RunRequest) -> None:
+    """What runs of this request need is being started, as far as the policy has it kept; for who knows what will come.
+
+    Raises:
+        RepositoryUnavailable: the request's address cannot be used.
+    """
+    size = request.policy.policy.pool
+    if host.pool is not None and request.needs_workspace and size:
+        host.pool.expect(shape_of(host, request.policy.policy, address_of(request)), size)
+        host.pool.fill()
+
+
+def _take_warm(host: Host, request: RunRequest, address: Address | None) -> WarmRun | None:
+    """A run that waits for one like this, whose name and record it gets."""
+    size = request.policy.policy.pool
+    if host.pool is None or address is None or not size:
+        return None
+    return host.pool.take(shape_of(host, request.policy.policy, address), size)
+
+
+def _set_aside(host: Host, run_id: str) -> WarmRun | None:
+    return None if host.pool is None else host.pool.reserved(run_id)
+
+
+@contextmanager
+def _giving_back(warm: WarmRun | None) -> Iterator[None]:
+    """What was taken for a run that could not even be written down is not left."""
+    try:
+        yield
+    except BaseException:
+        if warm is not None:
+            warm.discard()
+        raise
+
+
+def _noted(
+    host: Host,
+    request: RunRequest,
+    address: Address | None,
+    record: RunRecord,
+    progress: Progress,
+    warm: WarmRun | None,
+) -> Prepared:
+    """The run is on disk, and has nothing yet but what waited for it."""
+    seconds = request.policy.policy.limits.run_seconds
+    scrubber = _scrubber(host, request)
+    intent = report.intent(record.run_id, request, address, utc(host.unix()), deadline_of(host, seconds))
+    record.note("run.json", scrubber.value(intent))
+    audit = AuditLog(record.folder / "audit.jsonl", record.run_id, lambda: utc(host.unix()), scrubber)
+    watch, deadline = Stopwatch(host.monotonic), host.monotonic() + seconds
+    told = _scrubbed(progress, scrubber)
+    if host.pool is not None and host.pool.trouble:
+        told(f"WARNING: no workspaces are kept warm: {host.pool.trouble}")
+    prepared = Prepared(host, request, address, record, audit, watch, told, deadline, scrubber, warm)
+    if host.pool is not None and warm is not None:
+        record.taken()
+        host.pool.own(warm)
+    return prepared
 
 
 def _scrubbed(progress: Progress, scrubber: Scrubber) -> Progress:
@@ -195,7 +263,11 @@ def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
     swept = sweep(host.engine, host.state, host.unix())
     if swept.removed:
         prepared.progress(f"removed what {len(swept.removed)} crashed run(s) had left")
-    workspace = prepare(prepared)
+    try:
+        workspace = prepare(prepared)
+    finally:
+        if host.pool is not None:
+            host.pool.fill()  # not before: starting others would slow this one down
     clock, deadline, look = host.monotonic, prepared.deadline, prepared.canary.look
     keep = prepared.outputs.keep
     pipeline = Pipeline(workspace, prepared.policy, prepared.audit, clock, deadline, look, keep)

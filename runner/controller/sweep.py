@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.controller.cache_store import CACHE_DRAFT
-from runner.controller.records import StateFolder
+from runner.controller.records import WARM, StateFolder
 from runner.engine.contract import Engine, SandboxInfo
 from runner.gate.folders import remove_tree
 from runner.model.errors import RunnerError
@@ -59,8 +59,10 @@ def sweep(engine: Engine, state: StateFolder, now_unix: float) -> Swept:
 
 
 def _drop_drafts(state: StateFolder) -> None:
-    """Scratch repositories of pushes, and half-packed caches, of runs whose controller was killed."""
+    """Of runs that ended: scratch repositories of pushes, half-packed caches, and all of a run that never began."""
     for folder in state.unswept():
+        if (folder / WARM).exists() and not (folder / "run.json").exists():
+            remove_tree(folder)
         remove_tree(folder / "quarantine")
         (folder / CACHE_DRAFT).unlink(missing_ok=True)
         state.swept(folder)

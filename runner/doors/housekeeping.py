@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -35,14 +36,14 @@ Output = Annotated[Format, typer.Option("-o", "--output", help="How to print.")]
 
 
 def ps(output: Output = Format.TABLE) -> None:
-    """List what the engine holds of our runs: running ones, and what a crash left. Then those that wait for a place.
+    """List what the engine holds of our runs: running, warm, left by a crash. Then those that wait for a place.
 
     Example: runner ps -o json
     """
     with compose(Settings.from_environment()) as host:
         now = time.time()
         known = dict(host.state.runs())
-        rows = [_row(found, known.get(found.run_id, {}), is_orphan(found, host.state, now)) for found in _all(host)]
+        rows = [_listed(host, found, known, now) for found in _all(host)]
         rows += [_waiting(place, repository) for place, repository in host.places.waiting()]
     print_rows(rows, ("run", "kind", "state", "repository", "deadline", "orphan"), output)
 
@@ -87,6 +88,14 @@ def _all(host: Host) -> list[SandboxInfo]:
     return host.engine.objects()
 
 
+def _listed(host: Host, found: SandboxInfo, known: Mapping[str, dict[str, Any]], now: float) -> dict[str, Any]:
+    """A container that waits for its run is warm, whatever the engine calls that."""
+    waits = host.state.warm(found.run_id) if found.controller_id == host.state.controller_id else None
+    if waits is not None:
+        return {**_row(found, waits, False), "state": "warm"}
+    return _row(found, known.get(found.run_id, {}), is_orphan(found, host.state, now))
+
+
 def _row(found: SandboxInfo, noted: dict[str, Any], orphan: bool) -> dict[str, Any]:
     deadline = datetime.fromtimestamp(found.deadline_unix, UTC).isoformat() if found.deadline_unix else ""
     return {
@@ -94,7 +103,7 @@ def _row(found: SandboxInfo, noted: dict[str, Any], orphan: bool) -> dict[str, A
         "kind": found.kind,
         "name": found.name,
         "state": found.state,
-        "repository": noted.get("repository", ""),
+        "repository": noted.get("repository") or "",
         "deadline": deadline,
         "orphan": orphan,
     }

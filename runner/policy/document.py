@@ -219,6 +219,7 @@ class Policy(_Section):
     runtime: fields.RuntimeName = "runc"
     require_runtime: bool = Field(False, alias="requireRuntime")
     image: fields.PinnedImage | None = None
+    pool: Annotated[int, Field(ge=0, le=100)] = 0
     env: Annotated[dict[fields.PolicyVariable, fields.VariableValue], Field(max_length=100)] = Field({})
     ca: fields.HostPath | None = None
     commit: Commit = Commit()

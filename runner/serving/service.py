@@ -23,7 +23,7 @@ from typing import Any
 from runner.controller.held import Ending, HeldRun
 from runner.controller.host import Host
 from runner.controller.prepare import address_of
-from runner.controller.records import new_run_id
+from runner.controller.run import reserve
 from runner.controller.spec import RunRequest
 from runner.controller.sweep import sweep
 from runner.engine.contract import OutputSink
@@ -130,7 +130,7 @@ class Service:
         asked = {**asdict(wanted), "tools": None if wanted.tools is None else list(wanted.tools)}
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode("ascii")).hexdigest()
         with self._lock:
-            row = self._added(token, asked, digest, key)
+            row = self._added(token, request, asked, digest, key)
             if row.request_digest != digest:
                 raise Conflict("idempotency_key_reused", "The key was used for another request.", "Make a new key.")
             if row.state is not RunState.OPENING or row.id in self._live:
@@ -152,11 +152,19 @@ class Service:
             raise Forbidden("repository_not_allowed", "The token is not for this repository.", hint)
         return request
 
-    def _added(self, token: Token, asked: Mapping[str, Any], digest: str, key: str | None) -> RunRow:
+    def _added(
+        self, token: Token, request: RunRequest, asked: Mapping[str, Any], digest: str, key: str | None
+    ) -> RunRow:
         if self._stopping:
             raise Busy("stopping", "The server is stopping.", "Try again when it is up.")
+        earlier = None if key is None else self._store.of_key(token.tenant, key)
+        if earlier is not None:
+            return earlier
+        if self._store.count_live(token.tenant) >= self._runs_per_tenant:
+            hint = f"{self._runs_per_tenant} may be open at once: end one, or wait until one has ended."
+            raise Busy("too_many_runs", "The tenant has as many open runs as it may.", hint)
         fresh = RunRow(
-            id=new_run_id(),
+            id=reserve(self._host, request),
             tenant=token.tenant,
             token=token.id,
             state=RunState.OPENING,
@@ -169,12 +177,6 @@ class Service:
             code=None,
             because="",
         )
-        earlier = None if key is None else self._store.of_key(token.tenant, key)
-        if earlier is not None:
-            return earlier
-        if self._store.count_live(token.tenant) >= self._runs_per_tenant:
-            hint = f"{self._runs_per_tenant} may be open at once: end one, or wait until one has ended."
-            raise Busy("too_many_runs", "The tenant has as many open runs as it may.", hint)
         return self._store.add(fresh, key)
 
     def _begin(self, identity: str, request: RunRequest, live: _Live) -> None:

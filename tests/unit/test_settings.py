@@ -21,6 +21,7 @@ def test_every_setting_has_its_variable(tmp_path: Path) -> None:
             "RUNNER_CACHE_MIB": "100",
             "RUNNER_MAX_RUNS": "3",
             "RUNNER_QUEUE_SECONDS": "20",
+            "RUNNER_POOL_MAX": "3",
             "SSL_CERT_FILE": str(bundle),
             "DOCKER_HOST": "unix:///run/docker.sock",
             "DOCKER_TLS_VERIFY": "1",
@@ -31,6 +32,7 @@ def test_every_setting_has_its_variable(tmp_path: Path) -> None:
     assert (settings.npm_registry, settings.ca_file) == ("https://npm.example.com/", bundle)
     assert (settings.npm_registry_address, settings.cache_mib) == ("10.1.2.3", "100")
     assert (settings.max_runs, settings.queue_seconds) == ("3", "20")
+    assert settings.pool_max == "3"
     assert settings.docker == {
         "DOCKER_HOST": "unix:///run/docker.sock",
         "DOCKER_TLS_VERIFY": "1",

@@ -57,7 +57,7 @@ def serve(
     place = Place(host, port, uds, tls_cert, tls_key, behind_proxy)
     settings = Settings.from_environment()
     limits = TransportLimits(body_bytes=max_body_mib << 20, requests_per_minute=requests_per_minute)
-    with compose(settings) as machine:
+    with compose(settings, pool=True) as machine:
         database = Database(db or default_url(settings.state_dir))
         try:
             _serve(machine, settings, database, place, limits, runs_per_tenant)

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from runner.app import compose
 from runner.controller.held import HeldRun
 from runner.controller.prepare import address_of
-from runner.controller.run import Progress
+from runner.controller.run import Progress, keep_ready
 from runner.controller.spec import MAX_DEPTH, RunRequest
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
@@ -57,7 +57,7 @@ def mcp(
     request = request_of(repo, ref=ref, depth=depth, policy=policy, tools=tool)
     address_of(request)  # what cannot be fetched is told before a client is there
     settings = Settings.from_environment()
-    with compose(settings) as host:
+    with compose(settings, pool=http is not None) as host:
 
         def open_run(progress: Progress) -> HeldRun:
             return HeldRun(host, request, progress)
@@ -67,6 +67,7 @@ def mcp(
             anyio.run(serve_stdio, server)
             return
         place = _place(http, tls_cert, tls_key)
+        keep_ready(host, request)
         database = Database(default_url(settings.state_dir))
         try:
             tokens = TokenStore(database, host.unix)
