@@ -143,6 +143,12 @@ class BareDocker:
             with suppress(ImageNotFound):
                 self._client.images.remove(tag, force=True)
 
+    def processes(self, container: str) -> list[int]:
+        """The host's numbers of the container's processes."""
+        told = self._api.top(container)
+        column = told["Titles"].index("PID")
+        return [int(process[column]) for process in told["Processes"]]
+
     def close(self) -> None:
         """Nothing of this bench is left in the engine, whatever was interrupted; the sockets are given back."""
         mine = [f"{name}={value}" for name, value in LABEL.items()]

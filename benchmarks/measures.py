@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks import calls, decisions, gate, growing_audit, growing_bytes, growing_tree, growths, ledger, life, mixed
 from benchmarks import scale as scales
+from benchmarks import warm as warms
 from benchmarks.samples import Series
 from benchmarks.stage import Stage
 
@@ -70,6 +71,9 @@ MEASURES: Mapping[str, Measure] = {
         30,
         4,
     ),
+    "acquire": Measure(frozenset({"warm", "cold", "create and start"}), warms.acquire, 30, 3),
+    "warm_run": Measure(frozenset({"warm", "cold"}), warms.warm_run, 30, 2),
+    "idle": Measure(frozenset({"idle"}), warms.idle, 30, 2),
     "clone": Measure(frozenset({"ready", "clone --shared"}), life.clone, 30, 3),
     "scale": Measure(frozenset({"run", "container", "two containers", "memory"}), scales.scale, 10, 0),
     "growing_tree": _growing(growing_tree.growing_tree, growths.TREE, growths.QUICK_TREE, 30),
