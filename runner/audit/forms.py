@@ -98,7 +98,7 @@ Warm = Annotated[bool, Field(description="It was up already, and is proved again
 class GateStart(Form):
     """A room of the gate is about to be started."""
 
-    role: Literal["gate", "judge"]
+    role: Literal["gate", "judge", "sign"]
     mounts: list[str]
     warm: Warm = False
 
@@ -115,7 +115,7 @@ class Check(Form):
 class GatePosture(Form):
     """The posture of a room of the gate, as it was proved."""
 
-    role: Literal["gate", "judge"]
+    role: Literal["gate", "judge", "sign"]
     image: str
     checks: list[Check]
 

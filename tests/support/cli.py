@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from runner.audit.forms import check_line
+
 __all__ = ["CliRun", "Invocation", "call", "run_cli", "run_runner"]
 
 Invocation = tuple[str, dict[str, Any]]
@@ -35,7 +37,11 @@ class CliRun:
 
     @property
     def audit(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.out / "audit.jsonl").read_text(encoding="utf-8").splitlines()]
+        """The log; each line has its published form."""
+        lines = [json.loads(line) for line in (self.out / "audit.jsonl").read_text(encoding="utf-8").splitlines()]
+        for line in lines:
+            check_line(line)
+        return lines
 
 
 def call(tool: str, **arguments: Any) -> Invocation:
