@@ -7,6 +7,7 @@ Rules that it upholds:
   address like any other (`file://…`), so a token reaches local repositories only where it names them.
 - A request that carries a key is carried out once, however often it is sent.
 - What the database has is true after a restart: runs whose server is gone are ended there, and swept in the engine.
+  What it could not be told while it was away is told when it is asked the next time.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from runner.controller.sweep import sweep
 from runner.engine.contract import OutputSink
 from runner.model.errors import ExitCode, RunnerError, ToolError
 from runner.serving.refusals import Busy, Conflict, Forbidden, NoSuchRun
+from runner.store.database import StoreUnavailable
 from runner.store.runs import RunRow, RunState, RunStore
 from runner.store.tokens import Token
 
@@ -82,6 +84,7 @@ class Service:
         self._opener = opener
         self._lock = threading.Lock()
         self._live: dict[str, _Live] = {}
+        self._untold: dict[str, Callable[[], None]] = {}  # what the database has to be told of a run, by its name
         self._stopping = False
 
     # --- a server's own life
@@ -89,18 +92,22 @@ class Service:
     def recover(self) -> int:
         """How many runs a former server process had left; they are ended in the database and swept in the engine.
 
+        An engine that does not answer is swept later: until then the server is up and says that it is not ready.
+
         Raises:
-            RunnerError: the engine or the database does not answer.
+            StoreUnavailable: the database does not answer.
         """
         left = [row for row in self._store.live() if not self._host.state.alive(row.id)]
         for row in left:
             because = "the server was stopped while it was open. Its log is kept as far as it goes."
             self._store.ended(row.id, RunState.LOST, exit_code=int(ExitCode.LIMIT), code="run_ended", because=because)
-        self.sweep()
+        with suppress(RunnerError):
+            self.sweep()
         return len(left)
 
     def sweep(self) -> int:
-        """How many objects of crashed runs were removed from the engine."""
+        """How many objects of crashed runs were removed from the engine. Raises RunnerError when it does not answer."""
+        self._tell_again()
         return len(sweep(self._host.engine, self._host.state, self._host.unix()).removed)
 
     def shutdown(self) -> None:
@@ -110,10 +117,28 @@ class Service:
             live = list(self._live)
         with ThreadPoolExecutor(_CLOSERS, thread_name_prefix="runner-shutdown") as pool:
             list(pool.map(self._give_up, live))
+        self._tell_again()
 
     def _give_up(self, identity: str) -> None:
-        with suppress(RunnerError):
-            self._no_longer_wanted(identity).interrupt()
+        live = self._live.get(identity)
+        if live is not None:
+            live.given_up = True
+            with suppress(RunnerError):
+                live.opening.result().interrupt()
+
+    def _tell(self, identity: str, said: Callable[[], None]) -> None:
+        # What happened to a run happened, whether or not the database takes it: the newest word is kept until it does.
+        try:
+            said()
+        except StoreUnavailable:
+            self._untold[identity] = said
+
+    def _tell_again(self) -> None:
+        for identity, said in list(self._untold.items()):
+            with suppress(StoreUnavailable):
+                said()
+                if self._untold.get(identity) is said:  # else there is a newer word
+                    del self._untold[identity]
 
     # --- runs
 
@@ -130,13 +155,13 @@ class Service:
         asked = {**asdict(wanted), "tools": None if wanted.tools is None else list(wanted.tools)}
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode("ascii")).hexdigest()
         with self._lock:
-            row = self._added(token, request, asked, digest, key)
-            if row.request_digest != digest:
-                raise Conflict("idempotency_key_reused", "The key was used for another request.", "Make a new key.")
-            if row.state is not RunState.OPENING or row.id in self._live:
-                return row
-            live = self._live[row.id] = _Live()
-        self._begin(row.id, request, live)
+            row, fresh = self._added(token, request, asked, digest, key)
+            if fresh:
+                live = self._live[row.id] = _Live()
+        if row.request_digest != digest:
+            raise Conflict("idempotency_key_reused", "The key was used for another request.", "Make a new key.")
+        if fresh:
+            self._begin(row.id, request, live)
         return row
 
     def _allowed(self, token: Token, wanted: Wanted) -> RunRequest:
@@ -154,12 +179,14 @@ class Service:
 
     def _added(
         self, token: Token, request: RunRequest, asked: Mapping[str, Any], digest: str, key: str | None
-    ) -> RunRow:
+    ) -> tuple[RunRow, bool]:
+        """The run, and whether it is a new one."""
         if self._stopping:
             raise Busy("stopping", "The server is stopping.", "Try again when it is up.")
+        self._tell_again()
         earlier = None if key is None else self._store.of_key(token.tenant, key)
         if earlier is not None:
-            return earlier
+            return earlier, False
         if self._store.count_live(token.tenant) >= self._runs_per_tenant:
             hint = f"{self._runs_per_tenant} may be open at once: end one, or wait until one has ended."
             raise Busy("too_many_runs", "The tenant has as many open runs as it may.", hint)
@@ -177,7 +204,8 @@ class Service:
             code=None,
             because="",
         )
-        return self._store.add(fresh, key)
+        added = self._store.add(fresh, key)
+        return added, added.id == fresh.id
 
     def _begin(self, identity: str, request: RunRequest, live: _Live) -> None:
         def work() -> None:
@@ -185,8 +213,9 @@ class Service:
                 live.opening.set_result(self._open(identity, request, live))
             except BaseException as error:
                 # The thread's outermost frame: whoever waits for the run is told, whatever it was.
-                self._failed(identity, error)
-                live.opening.set_exception(error)
+                known = error if isinstance(error, RunnerError) else _unknown(error)
+                self._failed(identity, known)
+                live.opening.set_exception(known)
 
         threading.Thread(target=work, name=f"runner-open-{identity}", daemon=True).start()
 
@@ -199,30 +228,21 @@ class Service:
             wanted=lambda: not live.given_up,
             on_end=lambda ending: self._ended(identity, ending),
         )
-        self._store.opened(identity)
+        self._tell(identity, lambda: self._store.opened(identity))
         return run
 
-    def _failed(self, identity: str, error: BaseException) -> None:
-        known = error if isinstance(error, RunnerError) else RunnerError(f"internal error: {type(error).__name__}")
-        because = " ".join(filter(None, (f"{known.message}.", known.hint)))
-        state = RunState.INTERRUPTED if known.exit_code is ExitCode.INTERRUPTED else RunState.FAILED
-        self._forget(identity)
-        with suppress(RunnerError):
-            self._store.ended(identity, state, exit_code=int(known.exit_code), code=known.code, because=because)
+    def _failed(self, identity: str, error: RunnerError) -> None:
+        because = " ".join(filter(None, (f"{error.message}.", error.hint)))
+        state = RunState.INTERRUPTED if error.exit_code is ExitCode.INTERRUPTED else RunState.FAILED
+        self._over(identity, state, error.exit_code, error.code, because)
 
     def _ended(self, identity: str, ending: Ending) -> None:
-        self._forget(identity)
-        # The run is gone whether or not the database takes it; a restart makes up for what it could not be told.
-        with suppress(RunnerError):
-            self._store.ended(
-                identity,
-                RunState(ending.status),
-                exit_code=int(ending.exit_code),
-                code=ending.code,
-                because=ending.because,
-            )
+        self._over(identity, RunState(ending.status), ending.exit_code, ending.code, ending.because)
 
-    def _forget(self, identity: str) -> None:
+    def _over(self, identity: str, state: RunState, exit_code: ExitCode, code: str | None, because: str) -> None:
+        ended = self._store.ended
+        self._tell(identity, lambda: ended(identity, state, exit_code=int(exit_code), code=code, because=because))
+        # Only now: whoever finds that it is not held any more reads in its row how it ended.
         with self._lock:
             self._live.pop(identity, None)
 
@@ -232,6 +252,7 @@ class Service:
 
     def get(self, token: Token, identity: str) -> RunRow:
         """One run. Raises NoSuchRun."""
+        self._tell_again()
         row = self._store.get(identity)
         if row is None or row.tenant != token.tenant:
             raise NoSuchRun
@@ -241,6 +262,10 @@ class Service:
         """What the opening of a live run has told so far."""
         live = self._live.get(identity)
         return [] if live is None else list(live.progress)
+
+    def holds(self, identity: str) -> bool:
+        """Whether the run is opening or open in this process."""
+        return identity in self._live
 
     def wait(self, token: Token, identity: str, seconds: float) -> RunRow:
         """The run, once it is open or has ended, or when the time is up. Raises NoSuchRun."""
@@ -269,10 +294,11 @@ class Service:
     def _answered(
         self, token: Token, identity: str, tool: str, act: Callable[[HeldRun], dict[str, Any]]
     ) -> dict[str, Any]:
-        row = self.get(token, identity)
-        if identity not in self._live:
-            return _over(row, tool)
-        answer = act(self._held(identity))
+        self.get(token, identity)
+        live = self._live.get(identity)
+        if live is None:
+            return _after(self.get(token, identity), tool)
+        answer = act(live.opening.result())
         if not answer["ok"] and answer["error"]["code"] in ("run_ended", "run_limit_exceeded"):
             self._give_up(identity)  # it takes no more calls, so its container has nothing to wait for
         return answer
@@ -281,14 +307,20 @@ class Service:
         """Whether a call was in flight and has been ended. Raises NoSuchRun."""
         self.get(token, identity)
         live = self._live.get(identity)
-        return live is not None and live.opening.done() and self._held(identity).cancel()
+        if live is None or not live.opening.done():
+            return False
+        with suppress(RunnerError):  # it could not be opened
+            return live.opening.result().cancel()
+        return False
 
     def end(self, token: Token, identity: str, *, interrupt: bool = False) -> RunRow:
         """The run, ended. Raises NoSuchRun."""
         self.get(token, identity)
-        if identity in self._live:
-            with suppress(RunnerError):
-                run = self._no_longer_wanted(identity)
+        live = self._live.get(identity)
+        if live is not None:
+            live.given_up = True  # where it waits for a place it does not any more
+            with suppress(RunnerError):  # it could not be opened
+                run = live.opening.result()
                 _ = run.interrupt() if interrupt else run.close()
         return self.get(token, identity)
 
@@ -300,21 +332,12 @@ class Service:
         """How many runs this process holds."""
         return len(self._live)
 
-    def _no_longer_wanted(self, identity: str) -> HeldRun:
-        """The run, to be ended; raises RunnerError when it had not even got its place."""
-        live = self._live.get(identity)
-        if live is not None:
-            live.given_up = True
-        return self._held(identity)
 
-    def _held(self, identity: str) -> HeldRun:
-        live = self._live.get(identity)
-        if live is None:
-            raise RunnerError("the run has ended", code="run_ended")
-        return live.opening.result()
+def _unknown(error: BaseException) -> RunnerError:
+    return RunnerError(f"internal error: {type(error).__name__}", hint="Please report it.")
 
 
-def _over(row: RunRow, tool: str) -> dict[str, Any]:
+def _after(row: RunRow, tool: str) -> dict[str, Any]:
     """The answer of a call to a run that has ended; its counter is its record's."""
     why = f": {row.because}" if row.because else "."
     limit = row.code == "run_limit_exceeded"

@@ -10,6 +10,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -44,8 +45,12 @@ class Database:
 
     def __init__(self, url: str) -> None:
         self._engine = _engine(url)
-        with self._guarded():
-            self._migrate()
+        try:
+            with self._guarded():
+                self._migrate()
+        except StoreUnavailable:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Its connections are given back."""
@@ -67,15 +72,21 @@ class Database:
             yield
         except SQLAlchemyError as error:
             said = str(getattr(error, "orig", None) or error).splitlines()[0]
-            hint = "Another program may hold it locked, its disk may be full, or it is of a newer version of runner."
+            hint = "Another program may hold it locked, its disk may be full, or its server does not answer."
             raise StoreUnavailable(f"the server's database cannot be used: {said}", hint=hint) from error
 
     def _migrate(self) -> None:
         config = Config()
-        config.set_main_option("script_location", str(_MIGRATIONS))
+        config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
         with self._engine.begin() as connection:
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            try:
+                command.upgrade(config, "head")
+            except CommandError as error:
+                raise StoreUnavailable(
+                    "the server's database is of a newer version of runner",
+                    hint="Use that version, or a copy of the database from before the upgrade.",
+                ) from error
 
 
 def _engine(url: str) -> Engine:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import func, insert, select, update
 
-from runner.store.database import Database
+from runner.store.database import Database, StoreUnavailable
 from runner.store.tables import RUNS
 
 __all__ = ["LIVE", "RunRow", "RunState", "RunStore"]
@@ -75,24 +75,29 @@ class RunStore:
             "created_unix": row.created_unix,
             "because": row.because,
         }
-        with self._database.begin() as connection:
-            earlier = None if key is None else self._of_key(connection, row.tenant, key)
-            if earlier is None:
-                connection.execute(insert(RUNS).values(values))
+        earlier = None if key is None else self.of_key(row.tenant, key)
+        if earlier is None:
+            try:
+                with self._database.begin() as connection:
+                    connection.execute(insert(RUNS).values(values))
+            except StoreUnavailable:
+                # Maybe another process was first with the key: the table takes each once.
+                earlier = None if key is None else self.of_key(row.tenant, key)
+                if earlier is None:
+                    raise
         return row if earlier is None else earlier
 
     def of_key(self, tenant: str, key: str) -> RunRow | None:
         """The run that the tenant used the key for."""
-        with self._database.begin() as connection:
-            return self._of_key(connection, tenant, key)
-
-    def _of_key(self, connection: Any, tenant: str, key: str) -> RunRow | None:
         chosen = select(RUNS).where(RUNS.c.tenant == tenant, RUNS.c.idempotency_key == key)
-        found = connection.execute(chosen).mappings().first()
+        with self._database.begin() as connection:
+            found = connection.execute(chosen).mappings().first()
         return None if found is None else _row(found)
 
     def get(self, identity: str) -> RunRow | None:
         """The run of that name."""
+        if not identity.isalnum():
+            return None  # never a name of ours, and maybe none that every database takes
         with self._database.begin() as connection:
             found = connection.execute(select(RUNS).where(RUNS.c.id == identity)).mappings().first()
         return None if found is None else _row(found)
@@ -124,14 +129,19 @@ class RunStore:
 
     def ended(self, identity: str, state: RunState, *, exit_code: int, code: str | None, because: str) -> None:
         """It has ended, and how."""
-        now = self._unix()
-        self._change(identity, state=str(state), ended_unix=now, exit_code=exit_code, code=code, because=because)
+        now, said = self._unix(), _storable(because)
+        self._change(identity, state=str(state), ended_unix=now, exit_code=exit_code, code=code, because=said)
 
     def _change(self, identity: str, **values: Any) -> None:
         # What has ended stays as it ended: two who end a run at once must not contradict each other.
         change = update(RUNS).where(RUNS.c.id == identity, RUNS.c.ended_unix.is_(None)).values(**values)
         with self._database.begin() as connection:
             connection.execute(change)
+
+
+def _storable(text: str) -> str:
+    """The text as every database takes it: some refuse NUL, and none can keep half of a surrogate pair."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _row(found: Any) -> RunRow:

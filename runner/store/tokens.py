@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from urllib.parse import unquote
 
 from sqlalchemy import insert, select, update
 
@@ -155,8 +156,16 @@ class TokenStore:
 def _covers(said: str, address: str) -> bool:
     if not said.endswith(ANYTHING):
         return address == said
+    if not _plain(address):
+        return False
     # What lies on the server's own disk is reached by those tokens only that say so.
     return address.startswith(said[:-1]) and (said.startswith(_LOCAL) or not address.startswith(_LOCAL))
+
+
+def _plain(address: str) -> bool:
+    """Whether the address leads where its beginning says: `web/../other` begins with `web/` and is not in it."""
+    read = unquote(address)
+    return not {".", ".."} & set(re.split(r"[/\\:?#]", read)) and "%" not in read
 
 
 def _require(tenant: str, seconds: float, note: str) -> None:

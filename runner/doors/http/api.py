@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
@@ -10,10 +10,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import FileResponse, StreamingResponse
 
 from runner.controller.records import StateFolder
-from runner.doors.http.callers import Callers
+from runner.doors.http.callers import require_verb
 from runner.doors.http.events import audit_events, call_events
 from runner.doors.http.forms import AnswerForm, CancelForm, ListForm, RunForm, RunRequestForm, run_form
-from runner.doors.http.limits import Shares
 from runner.doors.http.metrics import Metrics
 from runner.doors.http.problems import Problem
 from runner.model.errors import ErrorCode, ToolError
@@ -25,6 +24,7 @@ from runner.store.tokens import Token, Verb
 
 __all__ = ["api"]
 
+_PREFIX = "/v1"
 _MAX_WAIT_SECONDS = 60.0
 _CALLS_AT_ONCE = 256
 """Threads for calls, over all tenants; a tenant's own share is much smaller, so that none can take them all."""
@@ -45,6 +45,7 @@ _ARGUMENTS = {
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "content": {"application/problem+json": {}}, "description": said}
     for status, said in (
+        (400, "The body cannot be read."),
         (401, "No token, or a wrong, expired or revoked one."),
         (403, "The token is not for this."),
         (404, "There is no such run."),
@@ -64,11 +65,11 @@ Key = Annotated[
 class _Door:
     """What the routes have in common."""
 
-    def __init__(self, service: Service, callers: Callers, shares: Shares) -> None:
+    def __init__(self, service: Service) -> None:
         self.service = service
         self.calls = CapacityLimiter(_CALLS_AT_ONCE)
-        self.may_run = Depends(_asking(callers, shares, Verb.RUN))
-        self.may_read = Depends(_asking(callers, shares, Verb.READ))
+        self.may_run = Depends(_asking(Verb.RUN))
+        self.may_read = Depends(_asking(Verb.READ))
 
     def form(self, row: RunRow) -> RunForm:
         return run_form(row, self.service.progress(row.id))
@@ -77,10 +78,10 @@ class _Door:
         return await to_thread.run_sync(act, limiter=self.calls)
 
 
-def api(service: Service, callers: Callers, shares: Shares, metrics: Metrics, state: StateFolder) -> APIRouter:
+def api(service: Service, metrics: Metrics, state: StateFolder) -> APIRouter:
     """The routes, for one service."""
-    door = _Door(service, callers, shares)
-    router = APIRouter(prefix="/v1", responses=_ERRORS)
+    door = _Door(service)
+    router = APIRouter(responses=_ERRORS)
     router.include_router(_runs(door))
     router.include_router(_calls(door, metrics))
     router.include_router(_records(door, state))
@@ -88,7 +89,7 @@ def api(service: Service, callers: Callers, shares: Shares, metrics: Metrics, st
 
 
 def _runs(door: _Door) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(prefix=_PREFIX)
     service, off, form, may_run, may_read = door.service, door.off, door.form, door.may_run, door.may_read
 
     @router.post("/runs", status_code=202, response_model=RunForm, summary="Open a run")
@@ -136,7 +137,7 @@ def _runs(door: _Door) -> APIRouter:
 
 
 def _calls(door: _Door, metrics: Metrics) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(prefix=_PREFIX)
     service, off, may_run = door.service, door.off, door.may_run
 
     @router.post("/runs/{run_id}/cancel", response_model=CancelForm, summary="Cancel the call in flight")
@@ -170,7 +171,7 @@ def _calls(door: _Door, metrics: Metrics) -> APIRouter:
 
 
 def _records(door: _Door, state: StateFolder) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(prefix=_PREFIX)
     service, off, may_read = door.service, door.off, door.may_read
 
     @router.get("/runs/{run_id}/events", summary="Follow a run's audit log")
@@ -182,7 +183,7 @@ def _records(door: _Door, state: StateFolder) -> APIRouter:
         """Server-sent events, one for each line as it is written; the stream ends with the run."""
         row = await off(lambda: service.get(token, run_id))
         path = state.path / "runs" / row.id / "audit.jsonl"
-        lines = audit_events(path, after or 0, lambda: state.alive(row.id))
+        lines = audit_events(path, after or 0, lambda: service.holds(row.id))
         return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
     @router.get("/runs/{run_id}/{file}", summary="What a run left: report, audit, receipt or patch")
@@ -213,10 +214,8 @@ def _called(service: Service, token: Token, run_id: str, tool: str, body: bytes,
     return service.call(token, run_id, tool, arguments, on_output)
 
 
-def _asking(callers: Callers, shares: Shares, verb: Verb) -> Callable[[Request], AsyncIterator[Token]]:
-    async def asking(request: Request) -> AsyncIterator[Token]:
-        token = await to_thread.run_sync(lambda: callers.of_request(request, verb))
-        with shares.taken(token.tenant):
-            yield token
+def _asking(verb: Verb) -> Callable[[Request], Token]:
+    def asking(request: Request) -> Token:
+        return require_verb(request.state.token, verb)  # `Admission` has put it there
 
     return asking

@@ -11,8 +11,9 @@ from anyio import to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 
 from runner.controller.host import Host
+from runner.doors.http.admission import OPENAPI_URL, Admission, Seen
 from runner.doors.http.api import api
-from runner.doors.http.callers import Callers
+from runner.doors.http.callers import Callers, require_verb
 from runner.doors.http.forms import HealthForm
 from runner.doors.http.limits import BodyLimits, Shares, TransportLimits
 from runner.doors.http.metrics import CONTENT_TYPE, Metrics
@@ -57,24 +58,18 @@ def make_app(parts: Parts) -> FastAPI:
 
     app = FastAPI(
         title="runner", version=VERSION, description=_ABOUT, lifespan=life, docs_url=None, redoc_url=None,
-        openapi_url="/v1/openapi.json",
+        openapi_url=OPENAPI_URL,
     )  # fmt: skip
     metrics = Metrics(parts.service.live_count)
     callers = Callers(parts.tokens, parts.host.unix)
     handle_errors(app)
     app.include_router(_health(parts, callers, metrics))
-    app.include_router(api(parts.service, callers, Shares(parts.limits, parts.clock), metrics, parts.host.state))
+    app.include_router(api(parts.service, metrics, parts.host.state))
     for router in parts.routers:
         app.include_router(router)
-    app.add_middleware(BodyLimits, limits=parts.limits)
-
-    @app.middleware("http")
-    async def seen(request: Request, call_next: Callable[[Request], AsyncIterator[Response]]) -> Response:
-        with parts.tracing.request(request.method, request.url.path):
-            response: Response = await call_next(request)  # type: ignore[misc]  # Starlette's own type is not exported
-        metrics.answered(response.status_code)
-        return response
-
+    app.add_middleware(BodyLimits, limits=parts.limits)  # the last that is added sees a request first
+    app.add_middleware(Admission, callers=callers, shares=Shares(parts.limits, parts.clock))
+    app.add_middleware(Seen, metrics=metrics, tracing=parts.tracing)
     return app
 
 
@@ -103,7 +98,7 @@ def _health(parts: Parts, callers: Callers, metrics: Metrics) -> APIRouter:
         return HealthForm(status="ok")
 
     def monitor(request: Request) -> None:
-        callers.of_request(request, Verb.METRICS)
+        require_verb(callers.of_headers(request.headers), Verb.METRICS)
 
     @router.get("/metrics", summary="Prometheus' metrics", dependencies=[Depends(monitor)])
     def exposed() -> Response:

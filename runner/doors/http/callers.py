@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fastapi import Request
+from starlette.datastructures import Headers
 
 from runner.doors.http.problems import Unauthorized
 from runner.serving.refusals import Forbidden
 from runner.store.tokens import Token, TokenStore, Verb
 
-__all__ = ["COOKIE", "Callers"]
+__all__ = ["COOKIE", "Callers", "require_verb"]
 
 COOKIE = "runner_token"
 """Set for the pages only: HttpOnly, SameSite=Strict. The API never takes it, so no other site can use it there."""
@@ -25,27 +25,31 @@ class Callers:
         self._tokens = tokens
         self._unix = unix
 
-    def of_request(self, request: Request, verb: Verb) -> Token:
-        """The token of an API request.
+    def of_headers(self, headers: Headers) -> Token:
+        """The token of a request.
 
         Raises:
             Unauthorized: there is none, or it is wrong, expired or revoked.
-            Forbidden: it was not made for this.
         """
-        scheme, _, text = request.headers.get("authorization", "").partition(" ")
+        scheme, _, text = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text:
             raise Unauthorized("token_missing", "The request has no token.", _HINT)
-        return self.of_text(text.strip(), verb)
+        return self.of_text(text.strip())
 
-    def of_text(self, text: str, verb: Verb) -> Token:
-        """The token that the text is. Raises as `of_request`."""
+    def of_text(self, text: str) -> Token:
+        """The token that the text is. Raises as `of_headers`."""
         token = self._tokens.known(text)
         if token is None:
             raise Unauthorized("token_wrong", "The token is not known here.", _HINT)
         state = token.state(self._unix())
         if state != "valid":
             raise Unauthorized(f"token_{state}", f"The token is {state}.", "Ask whoever runs the server for a new one.")
-        if not token.may(verb):
-            hint = f"It is for: {', '.join(sorted(token.verbs))}."
-            raise Forbidden("verb_not_allowed", f"The token is not for {verb}.", hint)
         return token
+
+
+def require_verb(token: Token, verb: Verb) -> Token:
+    """The token, which was made for that. Raises Forbidden."""
+    if not token.may(verb):
+        hint = f"It is for: {', '.join(sorted(token.verbs))}."
+        raise Forbidden("verb_not_allowed", f"The token is not for {verb}.", hint)
+    return token

@@ -1,14 +1,15 @@
 """Limits of transport, so that a slow or huge client harms nobody else.
 
-A body is counted as it comes, whatever its length header says, and has to be there in time. Requests of a tenant are
-counted by the minute and side by side; a tenant's flood leaves the others' share alone.
+A body is counted as it comes, whatever its length header says, and has to be there in time; `Admission` has let its
+sender in before. Requests of a tenant are counted by the minute and side by side; a tenant's flood leaves the others'
+share alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +25,7 @@ class TransportLimits:
     """Bounds of the HTTP door."""
 
     body_bytes: int = 8 * 1024 * 1024  # a larger file is written by a command
+    open_body_bytes: int = 16 * 1024  # of a request that needs no token: the form to sign in with
     body_seconds: float = 30.0
     requests_per_minute: int = 1200  # of a tenant: an agent makes some calls a second
     requests_at_once: int = 32  # of a tenant, those that wait for a run included
@@ -42,9 +44,11 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         body = bytearray()
+        # Who is not known yet must not fill the server's memory.
+        most = self._limits.body_bytes if "token" in scope.get("state", {}) else self._limits.open_body_bytes
         try:
             async with asyncio.timeout(self._limits.body_seconds):
-                complete = await self._read(receive, body)
+                complete = await _read(receive, body, most)
         except TimeoutError:
             answer = problem(
                 408,
@@ -57,22 +61,22 @@ class BodyLimits:
         if complete is None:
             return  # the client went away
         if not complete:
-            mib = self._limits.body_bytes >> 20
             hint = "Write large files with a command, or raise --max-body-mib."
-            await problem(413, "body_too_large", f"The body is larger than {mib} MiB.", hint)(scope, receive, send)
+            await problem(413, "body_too_large", f"The body is larger than {most} bytes.", hint)(scope, receive, send)
             return
         await self._app(scope, _replay(bytes(body), receive), send)
 
-    async def _read(self, receive: Receive, body: bytearray) -> bool | None:
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            body += message.get("body", b"")
-            if len(body) > self._limits.body_bytes:
-                return False
-            if not message.get("more_body", False):
-                return True
+
+async def _read(receive: Receive, body: bytearray, most: int) -> bool | None:
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        if len(body) > most:
+            return False
+        if not message.get("more_body", False):
+            return True
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -97,16 +101,15 @@ class _Share:
 
 
 class Shares:
-    """What each tenant has of the server. For one event loop: nothing in it waits."""
+    """What each tenant has of the server. For one event loop: nothing in it waits. There are as many as have tokens."""
 
     def __init__(self, limits: TransportLimits, clock: Callable[[], float]) -> None:
         self._limits = limits
         self._clock = clock
         self._of: dict[str, _Share] = {}
 
-    @contextmanager
-    def taken(self, tenant: str) -> Iterator[None]:
-        """One request of the tenant is being answered.
+    def take(self, tenant: str) -> AbstractContextManager[None]:
+        """One request of the tenant is being answered until the end of the block that the answer is entered for.
 
         Raises:
             Busy: it has had its share.
@@ -121,12 +124,17 @@ class Shares:
             raise Busy("too_many_requests", "The tenant has too many requests in flight.", hint)
         share.allowance -= 1
         share.at_once += 1
-        try:
-            yield
-        finally:
-            share.at_once -= 1
+        return _given_back(share)
 
     def _refill(self, share: _Share) -> None:
         now, most = self._clock(), float(self._limits.requests_per_minute)
         gained = most if share.fresh else (now - share.seen) * most / 60
         share.allowance, share.seen, share.fresh = min(most, share.allowance + gained), now, False
+
+
+@contextmanager
+def _given_back(share: _Share) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        share.at_once -= 1

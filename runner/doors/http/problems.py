@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -15,7 +14,7 @@ from runner.model.errors import ExitCode, RunnerError
 from runner.serving.refusals import Busy, Conflict, Forbidden, NotFound, ServiceRefusal
 from runner.store.database import StoreUnavailable
 
-__all__ = ["CONTENT_TYPE", "Problem", "Unauthorized", "handle_errors", "problem"]
+__all__ = ["CONTENT_TYPE", "Problem", "Unauthorized", "handle_errors", "problem", "problem_of"]
 
 CONTENT_TYPE = "application/problem+json"
 _STATUS_OF_REFUSAL = (
@@ -64,32 +63,28 @@ def problem(
 
 def handle_errors(app: FastAPI) -> None:
     """Every error of the application answers as a problem."""
-    app.add_exception_handler(ServiceRefusal, _refusal)
-    app.add_exception_handler(RunnerError, _runner_error)
-    app.add_exception_handler(Unauthorized, _unauthorized)
+    for known in (ServiceRefusal, RunnerError, Unauthorized):
+        app.add_exception_handler(known, _known)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(Exception, _bug)
 
 
-def _refusal(_request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, ServiceRefusal):
-        raise error
-    status = next(status for kind, status in _STATUS_OF_REFUSAL if isinstance(error, kind))
-    return problem(status, error.code, error.message, error.hint)
+def problem_of(error: Exception) -> JSONResponse:
+    """The response of one of our own errors; any other is raised again."""
+    if isinstance(error, ServiceRefusal):
+        status = next(status for kind, status in _STATUS_OF_REFUSAL if isinstance(error, kind))
+        return problem(status, error.code, error.message, error.hint)
+    if isinstance(error, Unauthorized):
+        return problem(401, error.code, error.message, error.hint, {"WWW-Authenticate": 'Bearer realm="runner"'})
+    if isinstance(error, RunnerError):
+        status = 503 if isinstance(error, StoreUnavailable) else _STATUS_OF_EXIT.get(error.exit_code, 500)
+        return problem(status, error.code, f"{error.message}.", error.hint)
+    raise error
 
 
-def _runner_error(_request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, RunnerError):
-        raise error
-    status = 503 if isinstance(error, StoreUnavailable) else _STATUS_OF_EXIT.get(error.exit_code, 500)
-    return problem(status, error.code, f"{error.message}.", error.hint)
-
-
-def _unauthorized(_request: Request, error: Exception) -> JSONResponse:
-    if not isinstance(error, Unauthorized):
-        raise error
-    return problem(401, error.code, error.message, error.hint, {"WWW-Authenticate": 'Bearer realm="runner"'})
+def _known(_request: Request, error: Exception) -> JSONResponse:
+    return problem_of(error)
 
 
 def _malformed(_request: Request, error: Exception) -> JSONResponse:
@@ -103,7 +98,7 @@ def _malformed(_request: Request, error: Exception) -> JSONResponse:
 def _http(_request: Request, error: Exception) -> JSONResponse:
     if not isinstance(error, HTTPException):
         raise error
-    codes: dict[int, Any] = {404: "not_found", 405: "method_not_allowed"}
+    codes = {400: "invalid_request", 404: "not_found", 405: "method_not_allowed"}
     headers = dict(error.headers or {})
     return problem(error.status_code, codes.get(error.status_code, "http_error"), f"{error.detail}.", headers=headers)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from socket import socket as Socket
 from typing import Annotated
 
 import typer
@@ -18,9 +19,10 @@ from runner.doors.http.app import Parts, make_app
 from runner.doors.http.limits import TransportLimits
 from runner.doors.http.listening import Place, listen, require_safe
 from runner.doors.http.tracing import tracing_to
+from runner.model.errors import UsageError
 from runner.serving.service import Service, Wanted
 from runner.settings import Settings
-from runner.store.database import Database, default_url
+from runner.store.database import Database, StoreUnavailable, default_url
 from runner.store.runs import RunStore
 from runner.store.tokens import TokenStore
 
@@ -92,11 +94,22 @@ def _serve(
         if not valid:
             render.progress("there is no valid token yet: make one with `runner token create`")
         try:
-            uvicorn.Server(config).run(sockets=[socket])
+            _run(uvicorn.Server(config), socket)
         except KeyboardInterrupt:
             render.progress("stopped; every run was torn down")
     if place.uds is not None:
         place.uds.unlink(missing_ok=True)
+
+
+def _run(server: uvicorn.Server, socket: Socket) -> None:
+    try:
+        server.config.load()
+    except OSError as error:
+        hint = "Both are PEM files, and the key is the certificate's, without a passphrase."
+        raise UsageError(f"--tls-cert and --tls-key cannot be used: {error.strerror or error}", hint=hint) from error
+    server.run(sockets=[socket])
+    if not server.started:
+        raise StoreUnavailable("the server could not start", hint="What kept it from starting is told above.")
 
 
 def _with_port(place: Place, port: int) -> Place:

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from starlette.types import Scope
+
 from runner.model.errors import UsageError
 from runner.model.version import VERSION
 
 __all__ = ["Tracing", "tracing_to"]
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 class Tracing:
@@ -18,24 +22,24 @@ class Tracing:
     def __init__(self, tracer: Any = None) -> None:
         self._tracer = tracer
 
-    def request(self, method: str, path: str) -> AbstractContextManager[None]:
+    def request(self, scope: Scope) -> AbstractContextManager[None]:
         """The request is a span while the block runs."""
-        return nullcontext() if self._tracer is None else self._span(f"{method} {_route(path)}")
+        return nullcontext() if self._tracer is None else self._span(scope)
 
     @contextmanager
-    def _span(self, name: str) -> Iterator[None]:
-        with self._tracer.start_as_current_span(name):
-            yield
+    def _span(self, scope: Scope) -> Iterator[None]:
+        method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+        # No exception's text either: it may quote what was sent.
+        with self._tracer.start_as_current_span(method, record_exception=False, set_status_on_exception=False) as span:
+            try:
+                yield
+            finally:
+                span.update_name(f"{method} {_route(scope)}")
 
 
-def _route(path: str) -> str:
-    """The path without what names a run or a tool: a collector's names must not be of endless kinds."""
-    parts = path.split("/")
-    if parts[1:3] == ["v1", "runs"] and len(parts) > 3:
-        parts[3] = "{run_id}"
-        if parts[4:5] == ["tools"]:
-            parts[5:] = ["{tool}"]
-    return "/".join(parts[:6])[:100]
+def _route(scope: Scope) -> str:
+    """The path as the code has it, known once the request was routed: no names of runs, and not of endless kinds."""
+    return str(getattr(scope.get("route"), "path", "(none)"))
 
 
 def tracing_to(endpoint: str | None) -> Tracing:
