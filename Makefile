@@ -107,6 +107,10 @@ fmt: setup ## format the code, and mend what the linter can
 	@$(BIN)/ruff check --fix-only --quiet
 	@$(BIN)/ruff format
 
+.PHONY: openapi
+openapi: setup ## docs/openapi.json, written anew from the code
+	@$(BIN)/python -m scripts.openapi
+
 .PHONY: clean
 clean: ## remove build products, our images and containers, caches and .venv (not the engine, not runs' records)
 	@scripts/clean.sh

@@ -137,9 +137,7 @@ class HttpBench:
         repositories: Sequence[str] = ("file:///*",),
         seconds: float = 3600,
     ) -> Tenant:
-        _, text = self.tokens.create(
-            name, verbs=verbs, policies=policies, repositories=repositories, seconds=seconds
-        )
+        _, text = self.tokens.create(name, verbs=verbs, policies=policies, repositories=repositories, seconds=seconds)
         return Tenant(self, text)
 
     def metrics(self) -> str:

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -44,6 +45,10 @@ def running_postgres() -> Iterator[Postgres]:
     folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))  # a socket's path is short
     os.chown(folder, user.pw_uid, user.pw_gid)
 
+    as_user: dict[str, Any] = {}
+    if os.getuid() == 0:
+        as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
     def run(program: str, *arguments: str) -> None:
         subprocess.run(
             [str(programs / program), "-D", str(folder / "data"), *arguments],
@@ -51,7 +56,7 @@ def running_postgres() -> Iterator[Postgres]:
             stdout=subprocess.DEVNULL,
             timeout=_SECONDS,
             cwd=folder,
-            **({"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if os.getuid() == 0 else {}),
+            **as_user,
         )
 
     try:

@@ -11,10 +11,10 @@ from fastapi.responses import FileResponse, StreamingResponse
 
 from runner.controller.records import StateFolder
 from runner.doors.http.callers import require_verb
+from runner.doors.http.described import BEARER, ERRORS
 from runner.doors.http.events import audit_events, call_events
 from runner.doors.http.forms import AnswerForm, CancelForm, ListForm, RunForm, RunRequestForm, run_form
 from runner.doors.http.metrics import Metrics
-from runner.doors.http.problems import Problem
 from runner.model.errors import ErrorCode, ToolError
 from runner.policy.strict_json import read_json
 from runner.serving.refusals import NotFound
@@ -42,21 +42,9 @@ _ARGUMENTS = {
         "content": {"application/json": {"schema": {"type": "object"}}},
     }
 }
-_ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Problem, "content": {"application/problem+json": {}}, "description": said}
-    for status, said in (
-        (400, "The body cannot be read."),
-        (401, "No token, or a wrong, expired or revoked one."),
-        (403, "The token is not for this."),
-        (404, "There is no such run."),
-        (408, "The body came too slowly."),
-        (409, "The run has ended."),
-        (413, "The body is too large."),
-        (422, "The request cannot be carried out as it is."),
-        (429, "The tenant has had its share."),
-        (503, "The engine or the database does not answer, or a control could not be proved."),
-    )
-}
+_OUTPUT: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
+_LEFT = {kind: {"schema": {"type": "string"}} for _, kind in _FILES.values() if kind != "application/json"}
+_LEFT |= {"application/json": {"schema": {"type": "object"}}}
 Key = Annotated[
     str | None, Header(alias="Idempotency-Key", min_length=1, max_length=200, description="Carried out once for each.")
 ]
@@ -81,7 +69,7 @@ class _Door:
 def api(service: Service, metrics: Metrics, state: StateFolder) -> APIRouter:
     """The routes, for one service."""
     door = _Door(service)
-    router = APIRouter(responses=_ERRORS)
+    router = APIRouter(responses=ERRORS, dependencies=[BEARER])
     router.include_router(_runs(door))
     router.include_router(_calls(door, metrics))
     router.include_router(_records(door, state))
@@ -146,7 +134,11 @@ def _calls(door: _Door, metrics: Metrics) -> APIRouter:
         return CancelForm(cancelled=await off(lambda: service.cancel(token, run_id)))
 
     @router.post(
-        "/runs/{run_id}/tools/{tool}", response_model=AnswerForm, summary="Call a tool", openapi_extra=_ARGUMENTS
+        "/runs/{run_id}/tools/{tool}",
+        response_model=AnswerForm,
+        summary="Call a tool",
+        openapi_extra=_ARGUMENTS,
+        responses=_OUTPUT,
     )
     async def call(
         request: Request,
@@ -174,7 +166,9 @@ def _records(door: _Door, state: StateFolder) -> APIRouter:
     router = APIRouter(prefix=_PREFIX)
     service, off, may_read = door.service, door.off, door.may_read
 
-    @router.get("/runs/{run_id}/events", summary="Follow a run's audit log")
+    @router.get(
+        "/runs/{run_id}/events", summary="Follow a run's audit log", response_class=StreamingResponse, responses=_OUTPUT
+    )
     async def events(
         run_id: str,
         token: Token = may_read,
@@ -186,7 +180,12 @@ def _records(door: _Door, state: StateFolder) -> APIRouter:
         lines = audit_events(path, after or 0, lambda: service.holds(row.id))
         return StreamingResponse(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
 
-    @router.get("/runs/{run_id}/{file}", summary="What a run left: report, audit, receipt or patch")
+    @router.get(
+        "/runs/{run_id}/{file}",
+        summary="What a run left: report, audit, receipt or patch",
+        response_class=FileResponse,
+        responses={200: {"content": _LEFT}},
+    )
     async def left(run_id: str, file: str, token: Token = may_read) -> FileResponse:
         """The file as it is in the run's record. Report, receipt and patch are there once it has ended."""
         row = await off(lambda: service.get(token, run_id))

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from runner.controller.host import Host
 from runner.doors.http.admission import OPENAPI_URL, Admission, Seen
 from runner.doors.http.api import api
 from runner.doors.http.callers import Callers, require_verb
+from runner.doors.http.described import BEARER, describe, errors
 from runner.doors.http.forms import HealthForm
 from runner.doors.http.limits import BodyLimits, Shares, TransportLimits
 from runner.doors.http.metrics import CONTENT_TYPE, Metrics
@@ -70,6 +72,7 @@ def make_app(parts: Parts) -> FastAPI:
     app.add_middleware(BodyLimits, limits=parts.limits)  # the last that is added sees a request first
     app.add_middleware(Admission, callers=callers, shares=Shares(parts.limits, parts.clock))
     app.add_middleware(Seen, metrics=metrics, tracing=parts.tracing)
+    describe(app)
     return app
 
 
@@ -87,7 +90,9 @@ def _health(parts: Parts, callers: Callers, metrics: Metrics) -> APIRouter:
     def healthz() -> HealthForm:
         return HealthForm(status="ok")
 
-    @router.get("/readyz", response_model=HealthForm, summary="Whether engine and database answer")
+    @router.get(
+        "/readyz", response_model=HealthForm, summary="Whether engine and database answer", responses=errors(503)
+    )
     def readyz() -> Response | HealthForm:
         try:
             parts.host.engine.info()
@@ -100,7 +105,13 @@ def _health(parts: Parts, callers: Callers, metrics: Metrics) -> APIRouter:
     def monitor(request: Request) -> None:
         require_verb(callers.of_headers(request.headers), Verb.METRICS)
 
-    @router.get("/metrics", summary="Prometheus' metrics", dependencies=[Depends(monitor)])
+    @router.get(
+        "/metrics",
+        summary="Prometheus' metrics",
+        dependencies=[Depends(monitor), BEARER],
+        response_class=PlainTextResponse,
+        responses=errors(401, 403, 503),
+    )
     def exposed() -> Response:
         return Response(metrics.text(), media_type=CONTENT_TYPE)
 

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.routing import Mount
 from starlette.types import Message, Receive, Scope, Send
 
-from runner.doors.http.callers import Callers
+from runner.doors.http.callers import Callers, require_verb
 from runner.doors.http.problems import Unauthorized, problem
 from runner.serving.refusals import ServiceRefusal
 from runner.store.tokens import Token, Verb
@@ -64,8 +64,8 @@ class _Door:
         """Handles one request."""
         request = Request(scope)
         try:
-            token = await to_thread.run_sync(lambda: self._callers.of_request(request, Verb.RUN))
-            self._admit(token)
+            token = await to_thread.run_sync(self._callers.of_headers, request.headers)
+            self._admit(require_verb(token, Verb.RUN))
         except Unauthorized as error:
             headers = {"WWW-Authenticate": 'Bearer realm="runner"'}
             await problem(401, error.code, error.message, error.hint, headers)(scope, receive, send)

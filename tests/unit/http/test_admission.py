@@ -83,7 +83,9 @@ def test_a_body_that_does_not_come_in_time_is_refused() -> None:
 
 def test_a_body_is_handed_on_whole_and_a_client_that_went_away_is_not_answered() -> None:
     first = {"type": "http.request", "body": b"a", "more_body": True}
-    assert _driven(TransportLimits(), first, {"type": "http.request", "body": b"b"}) == [{"type": "seen", "body": b"ab"}]
+    assert _driven(TransportLimits(), first, {"type": "http.request", "body": b"b"}) == [
+        {"type": "seen", "body": b"ab"}
+    ]
     assert _driven(TransportLimits(), first, {"type": "http.disconnect"}) == []
 
 

@@ -81,7 +81,7 @@ def test_runs_of_a_server_that_died_are_lost_and_are_not_in_the_way(http: HttpBe
     run = a.ask("job-1").json()["id"]
     died = http.service
     http.service.shutdown = lambda: None  # type: ignore[method-assign]
-    http.bench.state.alive = lambda _run: False  # type: ignore[method-assign]  # as when its process is gone
+    http.bench.state.alive = lambda run_id: False  # type: ignore[method-assign]  # as when its process is gone
     http.stop()
     http.start()
     lost = a.get(f"/v1/runs/{run}").json()
@@ -121,7 +121,8 @@ def test_a_run_whose_opening_the_database_missed_takes_calls(http: HttpBench) ->
     def git(call: FakeCall) -> FakeOutcome:
         opening.set()
         assert go_on.wait(60)
-        return first(call)
+        outcome: FakeOutcome = first(call)
+        return outcome
 
     first: Any = http.bench.engine.programs["git"]
     http.program("git", git)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,7 +183,7 @@ def test_a_run_whose_opening_breaks_is_failed_and_its_callers_are_told(tmp_path:
     ],
 )
 def test_a_run_that_cannot_be_opened_is_a_problem_with_a_code(
-    a: Tenant, changed: dict[str, object], status: int, code: str
+    a: Tenant, changed: dict[str, Any], status: int, code: str
 ) -> None:
     answer = a.ask(**changed)
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -21,7 +22,12 @@ from runner.store.tokens import Token, TokenStore, Verb
 from tests.support.clocks import ManualClock
 from tests.support.postgres import Postgres, running_postgres
 
-EVERY = {"policies": ["p0"], "repositories": ["https://git.example/web/*"], "verbs": [Verb.RUN], "seconds": 3600.0}
+EVERY: dict[str, Any] = {
+    "policies": ["p0"],
+    "repositories": ["https://git.example/web/*"],
+    "verbs": [Verb.RUN],
+    "seconds": 3600.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +145,7 @@ def test_a_token_of_one_is_not_good_with_the_secret_of_another(tokens: TokenStor
 )
 def test_a_token_out_of_bounds_is_not_made(tokens: TokenStore, changed: dict[str, object]) -> None:
     with pytest.raises(UsageError):
-        tokens.create("a", **{**EVERY, **changed})  # type: ignore[arg-type]
+        tokens.create("a", **{**EVERY, **changed})
     with pytest.raises(UsageError):
         tokens.create("A B", **EVERY)
     assert tokens.all() == []

@@ -94,7 +94,13 @@ def test_a_tenant_lists_its_own_runs_alone(http: HttpBench, runs: dict[str, str]
     ],
 )
 def test_no_route_of_the_api_answers_without_a_good_token(
-    http: HttpBench, runs: dict[str, str], method: str, path: str, keys: dict[str, object], header: str | None, code: str
+    http: HttpBench,
+    runs: dict[str, str],
+    method: str,
+    path: str,
+    keys: dict[str, object],
+    header: str | None,
+    code: str,
 ) -> None:
     headers = {} if header is None else {"Authorization": header}
     sent = {name: value for name, value in keys.items() if name != "headers"}
