@@ -11,6 +11,7 @@ from typing import TypeVar
 __all__ = ["cut_with_its_task", "whole"]
 
 Value = TypeVar("Value")
+_CUT_AGAIN_SECONDS = 0.05  # the work may not have come so far yet that it could be cut
 
 
 async def cut_with_its_task(act: Callable[[], Value], cut: Callable[[], object], thread: Executor | None) -> Value:
@@ -19,9 +20,15 @@ async def cut_with_its_task(act: Callable[[], Value], cut: Callable[[], object],
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await whole(asyncio.ensure_future(asyncio.to_thread(cut)))
+        await whole(asyncio.ensure_future(_cut_off(work, cut)))
         await whole(work)
         raise
+
+
+async def _cut_off(work: asyncio.Future[Value], cut: Callable[[], object]) -> None:
+    while not work.done():
+        await asyncio.to_thread(cut)
+        await asyncio.wait({work}, timeout=_CUT_AGAIN_SECONDS)
 
 
 async def whole(work: asyncio.Future[Value]) -> Value:

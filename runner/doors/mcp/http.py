@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
 from anyio import to_thread
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.routing import Mount
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from runner.doors.http.callers import Callers, require_verb
+from runner.doors.http.listening import Place
 from runner.doors.http.problems import Unauthorized, problem
 from runner.serving.refusals import ServiceRefusal
 from runner.store.tokens import Token, Verb
 
-__all__ = ["PATH", "Admit", "mcp_app"]
+__all__ = ["PATH", "Admit", "mcp_app", "reached_by"]
 
 PATH = "/mcp"
-_SESSION = "mcp-session-id"
 
 Admit = Callable[[Token], None]
+
+
+def reached_by(place: Place, further: Iterable[str] = ()) -> list[str]:
+    """What a client's Host header may say; without a port where the protocol's own is meant."""
+    own = f"[{place.host}]" if ":" in place.host else place.host
+    names = dict.fromkeys((own, "127.0.0.1", "localhost", *further))
+    implied = place.port == (443 if place.tls_cert else 80)
+    return [f"{name}:{place.port}" for name in names] + (list(names) if implied else [])
 
 
 def mcp_app(
@@ -48,17 +58,16 @@ def mcp_app(
         async with manager.run():
             yield
 
-    return Starlette(routes=[Mount(PATH, app=_Door(manager, callers, admit))], lifespan=life)
+    return Starlette(routes=[Route(PATH, _Door(manager, callers, admit))], lifespan=life)
 
 
 class _Door:
-    """Looks at the token first, then at whose session it is."""
+    """Looks at the token; whose a session is, the manager knows from the user that it is told."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, callers: Callers, admit: Admit) -> None:
         self._manager = manager
         self._callers = callers
         self._admit = admit
-        self._tenants: dict[str, str] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -73,21 +82,9 @@ class _Door:
         except ServiceRefusal as error:
             await problem(403, error.code, error.message, error.hint)(scope, receive, send)
             return
-        asked = request.headers.get(_SESSION)
-        if asked is not None and self._tenants.get(asked) != token.tenant:
-            hint = "Begin a new session with `initialize`."
-            await problem(404, "no_such_session", "There is no such session.", hint)(scope, receive, send)
-            return
-        await self._manager.handle_request(scope, receive, self._noting(token, send))
+        await self._manager.handle_request({**scope, "user": _user(token)}, receive, send)
 
-    def _noting(self, token: Token, send: Send) -> Send:
-        """Remembers whose a session is when the answer names it for the first time."""
 
-        async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                for name, value in message["headers"]:
-                    if name.lower() == _SESSION.encode():
-                        self._tenants.setdefault(value.decode("ascii"), token.tenant)
-            await send(message)
-
-        return noting
+def _user(token: Token) -> AuthenticatedUser:
+    """The tenant: any of its tokens may go on with a session, and to all others there is no such session."""
+    return AuthenticatedUser(AccessToken(token="", client_id=token.tenant, scopes=[]))  # it is not asked for again

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Annotated
 
@@ -19,8 +20,9 @@ from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
 from runner.doors.http.callers import Callers
 from runner.doors.http.listening import Place, listen, require_safe
-from runner.doors.mcp.http import PATH, Admit, mcp_app
+from runner.doors.mcp.http import PATH, Admit, mcp_app, reached_by
 from runner.doors.mcp.server import make_server
+from runner.doors.mcp.session import Wanted
 from runner.doors.mcp.stdio import serve_stdio
 from runner.model.errors import UsageError
 from runner.serving.refusals import Forbidden
@@ -31,6 +33,7 @@ from runner.store.tokens import Token, TokenStore
 __all__ = ["mcp"]
 
 _GRACE_SECONDS = 5
+_LOGGED_CHARS = 500
 
 
 def mcp(
@@ -44,6 +47,9 @@ def mcp(
     ] = None,
     sessions: Annotated[int, typer.Option("--sessions", min=1, help="Over HTTP: sessions, and so runs, at once.")] = 10,
     idle_minutes: Annotated[int, typer.Option("--idle-minutes", min=1, help="Over HTTP: then a session ends.")] = 30,
+    hostname: Annotated[
+        list[str] | None, typer.Option("--hostname", help="Over HTTP: a further name that clients reach it by.")
+    ] = None,
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Its key, PEM.")] = None,
 ) -> None:
@@ -57,12 +63,13 @@ def mcp(
     request = request_of(repo, ref=ref, depth=depth, policy=policy, tools=tool)
     address_of(request)  # what cannot be fetched is told before a client is there
     settings = Settings.from_environment()
+    _show_log()
     with compose(settings, pool=http is not None) as host:
 
-        def open_run(progress: Progress) -> HeldRun:
-            return HeldRun(host, request, progress)
+        def open_run(progress: Progress, wanted: Wanted) -> HeldRun:
+            return HeldRun(host, request, progress, wanted=wanted)
 
-        server = make_server(open_run, render.progress, request.tools)
+        server = make_server(open_run, render.progress, request.tools, at_once=1 if http is None else sessions)
         if http is None:
             anyio.run(serve_stdio, server)
             return
@@ -73,13 +80,24 @@ def mcp(
             tokens = TokenStore(database, host.unix)
             require_safe(place, any_token=any(t.state(host.unix()) == "valid" for t in tokens.all()))
             admit = _admitting(request, policy)
-            hosts = [f"{name}:{place.port}" for name in dict.fromkeys((place.host, "127.0.0.1", "localhost"))]
-            app = mcp_app(
-                server, Callers(tokens, host.unix), admit, hosts, idle_seconds=idle_minutes * 60.0, most=sessions
-            )
+            callers, names = Callers(tokens, host.unix), reached_by(place, hostname or [])
+            app = mcp_app(server, callers, admit, names, idle_seconds=idle_minutes * 60.0, most=sessions)
             _serve(app, place)
         finally:
             database.close()
+
+
+class _Shown(logging.Handler):
+    """What the SDK logs, on standard error. It may quote a client, so control characters are made visible."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """One line."""
+        render.progress(record.getMessage()[:_LOGGED_CHARS])
+
+
+def _show_log() -> None:
+    log = logging.getLogger("mcp")
+    log.handlers, log.propagate = [_Shown(logging.WARNING)], False
 
 
 def _place(text: str, tls_cert: Path | None, tls_key: Path | None) -> Place:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -15,7 +17,6 @@ from runner.controller.run import Progress
 from runner.doors.mcp.session import OpenRun, Session, session
 from runner.doors.render import visible
 from runner.doors.tool_pages import ToolFormat, flat_name, tool_schemas
-from runner.doors.waiting import cut_with_its_task
 from runner.model.errors import RunnerError
 from runner.model.version import VERSION
 from runner.tools.registry import TOOLS
@@ -30,15 +31,24 @@ _ABOUT = (
     "call says why and what to do instead; nothing has changed then. Commands run without a shell."
 )
 
-Report = Callable[[float, str], Awaitable[None]]
+Reporting = Callable[[Session, "_LastLine"], Coroutine[Any, Any, None]]
 
 
-def make_server(open_run: OpenRun, tell: Progress, declared: frozenset[str]) -> Server[Session, Any]:
+def make_server(
+    open_run: OpenRun,
+    tell: Progress,
+    declared: frozenset[str],
+    *,
+    at_once: int = 1,
+    report_seconds: float = _PROGRESS_SECONDS,
+) -> Server[Session, Any]:
     """A server whose every session has a run of its own, with the declared tools. `tell` hears of openings."""
+    places = asyncio.Semaphore(at_once)
 
     @asynccontextmanager
     async def life(_server: Server[Session, Any]) -> AsyncIterator[Session]:
-        async with session(open_run, tell) as made:
+        # A session that has ended may still tear its run down: whoever begins and ends sessions fast waits for that.
+        async with places, session(open_run, tell) as made:
             yield made
 
     server: Server[Session, Any] = Server("runner", VERSION, _ABOUT, lifespan=life)
@@ -48,6 +58,7 @@ def make_server(open_run: OpenRun, tell: Progress, declared: frozenset[str]) -> 
 
     @server.list_tools()  # type: ignore[no-untyped-call, untyped-decorator]  # the SDK's decorators have no types
     async def list_tools() -> list[types.Tool]:
+        server.request_context.lifespan_context.begin()
         return listed
 
     # The contract's own checks answer, with the contract's codes; the SDK's would answer before them with words.
@@ -56,24 +67,32 @@ def make_server(open_run: OpenRun, tell: Progress, declared: frozenset[str]) -> 
         context = server.request_context
         token = context.meta.progressToken if context.meta is not None else None
 
-        async def report(seconds: float, message: str) -> None:
-            if token is not None:
+        async def keep_reporting(made: Session, last: _LastLine) -> None:
+            if token is None:
+                return
+            for count in itertools.count(1):
+                await anyio.sleep(report_seconds)
+                message = last.text or visible(made.said)[:_SHOWN_CHARS]
                 await context.session.send_progress_notification(
-                    token, seconds, message=message, related_request_id=str(context.request_id)
+                    token, count * report_seconds, message=message, related_request_id=str(context.request_id)
                 )
 
-        return await _answered(context.lifespan_context, _NAMES.get(name, name), arguments, report)
+        return await _answered(context.lifespan_context, _NAMES.get(name, name), arguments, keep_reporting)
 
     return server
 
 
-async def _answered(made: Session, tool: str, arguments: object, report: Report) -> types.CallToolResult:
+async def _answered(
+    made: Session,
+    tool: str,
+    arguments: object,
+    keep_reporting: Callable[[Session, _LastLine], Coroutine[Any, Any, None]],
+) -> types.CallToolResult:
     last = _LastLine()
     async with anyio.create_task_group() as group:
-        group.start_soon(_keep_reporting, made, last, report)
+        group.start_soon(keep_reporting, made, last)
         try:
-            run = await made.run()
-            answer = await cut_with_its_task(lambda: run.call(tool, arguments, on_output=last.take), run.cancel, None)
+            answer = await made.call(tool, arguments, last.take)
         except RunnerError as error:
             answer = {"ok": False, "error": _not_opened(error)}
         group.cancel_scope.cancel()
@@ -90,14 +109,6 @@ class _LastLine:
         lines = [line for line in data[-4 * _SHOWN_CHARS :].splitlines() if line.strip()]
         if lines:
             self.text = visible(lines[-1].decode("utf-8", "replace"))[:_SHOWN_CHARS]
-
-
-async def _keep_reporting(made: Session, last: _LastLine, report: Report) -> None:
-    seconds = 0.0
-    while True:
-        await anyio.sleep(_PROGRESS_SECONDS)
-        seconds += _PROGRESS_SECONDS
-        await report(seconds, last.text or visible(made.said)[:_SHOWN_CHARS])
 
 
 def _not_opened(error: RunnerError) -> dict[str, Any]:
