@@ -30,7 +30,7 @@ from runner.settings import Settings
 from runner.store.database import Database, default_url
 from runner.store.tokens import Token, TokenStore
 
-__all__ = ["mcp"]
+__all__ = ["admitting", "mcp"]
 
 _GRACE_SECONDS = 5
 _LOGGED_CHARS = 500
@@ -79,7 +79,7 @@ def mcp(
         try:
             tokens = TokenStore(database, host.unix)
             require_safe(place, any_token=any(t.state(host.unix()) == "valid" for t in tokens.all()))
-            admit = _admitting(request, policy)
+            admit = admitting(request, policy)
             callers, names = Callers(tokens, host.unix), reached_by(place, hostname or [])
             app = mcp_app(server, callers, admit, names, idle_seconds=idle_minutes * 60.0, most=sessions)
             _serve(app, place)
@@ -107,7 +107,8 @@ def _place(text: str, tls_cert: Path | None, tls_key: Path | None) -> Place:
     return Place(host.strip("[]"), int(port), None, tls_cert, tls_key)
 
 
-def _admitting(request: RunRequest, policy: str) -> Admit:
+def admitting(request: RunRequest, policy: str) -> Admit:
+    """Lets in whose token is for that policy, as it was named, and for the request's repository."""
     address = address_of(request).url
 
     def admit(token: Token) -> None:
