@@ -110,6 +110,10 @@ fmt: setup ## format the code, and mend what the linter can
 .PHONY: openapi
 openapi: setup ## docs/openapi.json, written anew from the code
 	@$(BIN)/python -m scripts.openapi
+.PHONY: package
+package: setup ## wheel and sdist in dist/, for pip and pipx
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build
 
 .PHONY: clean
 clean: ## remove build products, our images and containers, caches and .venv (not the engine, not runs' records)

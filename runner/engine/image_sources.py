@@ -43,8 +43,12 @@ __all__ = [
     "pack_context",
 ]
 
-IMAGES = Path(__file__).resolve().parents[2] / "images"
-"""Where the images' sources are: beside the package, in the checkout that the editable install points to."""
+_FOLDERS = (
+    Path(__file__).resolve().parent / "_images",  # an installed package
+    Path(__file__).resolve().parents[2] / "images",  # a checkout
+)
+IMAGES = next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
+"""Where the images' sources are: inside an installed package, beside it in a checkout."""
 
 OPT_FILES = ("*.py", "*.sh")
 """Patterns of the files of `images/workspace` that become `/opt/runner`, as the Dockerfile copies them."""
@@ -110,7 +114,7 @@ def load_versions(images: Path = IMAGES, kind: ImageKind = WORKSPACE) -> Version
         return Versions(base["suite"], base["architecture"], base["pull"], dict(data[kind.table]), tools)
     except FileNotFoundError:
         raise UsageError(
-            f"{path} is not there", hint="Build images from a checkout of the project: its images/ folder is needed."
+            f"{path} is not there", hint="Install runner-sandbox anew: its wheel brings the images' sources."
         ) from None
     except (KeyError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be used: {error}", hint="Restore it from version control.") from None
@@ -210,7 +214,7 @@ def _npm_pack(tool: Tool, folder: Path) -> Path:
     if npm is None:
         raise EngineUnavailable(
             "npm is needed to fetch the pinned tools, and there is none",
-            hint="Run `make setup`, which installs one into the virtual environment, or install npm.",
+            hint="Install runner-sandbox[images], which brings one, or install npm.",
             code="tool_unavailable",
         )
     # The operator's npm configuration and environment (registry, proxy, certificates) apply as they are. Only the

@@ -13,8 +13,8 @@ EXAMPLES_SUFFIX = ".test.yml"
 """What the file of a policy's own examples is called instead of `.yml`."""
 
 _FOLDERS = (
+    Path(__file__).resolve().parent / "_presets",  # an installed package: what lies beside it is not ours
     Path(__file__).resolve().parents[2] / "policies",  # a checkout
-    Path(__file__).resolve().parent / "_presets",  # an installed package
 )
 
 
