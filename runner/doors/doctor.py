@@ -21,8 +21,9 @@ import typer
 
 from runner.doors import render
 from runner.doors.doctor_confinement import confinement
+from runner.doors.doctor_next import extras, next_step
 from runner.doors.finding import Finding
-from runner.engine.docker_images import LABEL_BASE, DockerImages, EngineHealth, ImageState
+from runner.engine.docker_images import LABEL_BASE, DockerImages, EngineHealth, ImageState, build_folder
 from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
 from runner.engine.known_flaws import ACCEPT_ALL, find_flaws
 from runner.model.errors import ExitCode, RunnerError
@@ -36,6 +37,10 @@ SLOW_STORAGE = ("vfs", "devicemapper", "aufs")  # copy whole layers, or are no l
 WARN_FREE_BYTES = 5_000_000_000  # the image and its build take about 3 GB
 FAIL_FREE_BYTES = 1_000_000_000
 GIT_SECONDS = 10
+_NO_ENGINE = (
+    "Install Docker Engine (Debian, Ubuntu: `apt-get install docker.io`; in a checkout: `make engine`), start it, and "
+    "have the right to use its socket; or name another's address in DOCKER_HOST."
+)
 
 
 class Looks(Protocol):
@@ -69,14 +74,16 @@ def run_doctor(
             findings += _image(engine)
         findings.append(_gate(settings, connect_gate or _connect(settings, GATE)))
     except RunnerError as error:
-        findings.append(Finding("engine", "fail", error.message, "Start one with `make engine`."))
-    return findings
+        findings.append(Finding("engine", "fail", error.message, _NO_ENGINE))
+    return findings + extras(settings.secrets.get("PATH"))
 
 
 def doctor(
     output: Annotated[Literal["table", "json"], typer.Option("-o", "--output", help="How to print it.")] = "table",
 ) -> None:
-    """Say whether this host can run repositories safely, and how to mend what keeps it from that; exit 3 on a failure.
+    """Say whether this host can run repositories safely, how to mend what keeps it from that, and what to do next.
+
+    Exit 3 on a failure.
 
     Example: runner doctor -o json
     """
@@ -91,13 +98,15 @@ def doctor(
             ("check", "state", "found", "mend"),
             [(f.check, f.state if f.state == "ok" else f.state.upper(), f.found, f.mend) for f in findings],
         )
+        render.progress(next_step(findings))
     if any(finding.state == "fail" for finding in findings):
         raise typer.Exit(int(ExitCode.ENGINE))
 
 
 def _connect(settings: Settings, kind: ImageKind = WORKSPACE) -> Callable[[], Looks]:
     reference = settings.gate_image if kind is GATE else settings.image
-    return lambda: DockerImages(settings.docker, kind=kind, reference=reference)
+    folder = build_folder(settings.state_dir)
+    return lambda: DockerImages(settings.docker, kind=kind, reference=reference, build=folder)
 
 
 def _gate(settings: Settings, connect: Callable[[], Looks]) -> Finding:
@@ -107,9 +116,11 @@ def _gate(settings: Settings, connect: Callable[[], Looks]) -> Finding:
     with closing(connect()) as engine:
         state = engine.state()
     if state.id is None:
-        return Finding("gate", "fail", f"{state.reference} is not there", "Build it with `make image`.")
+        return Finding("gate", "fail", f"{state.reference} is not there", "Build it with `runner image build`.")
     if not state.current:
-        return Finding("gate", "warn", f"{state.reference} is older than its sources", "Rebuild it with `make image`.")
+        return Finding(
+            "gate", "warn", f"{state.reference} is older than its sources", "Rebuild it with `runner image build`."
+        )
     return Finding("gate", "ok", f"{state.reference} {state.id.removeprefix('sha256:')[:12]}, up to date")
 
 
@@ -214,17 +225,21 @@ def _limits(health: EngineHealth) -> Finding:
 def _image(engine: Looks) -> Iterator[Finding]:
     state = engine.state()
     if state.id is None:
-        yield Finding("image", "fail", f"{state.reference} is not there", "Build it with `make image`.")
+        yield Finding("image", "fail", f"{state.reference} is not there", "Build it with `runner image build`.")
         return
     if not state.current:
-        yield Finding("image", "warn", f"{state.reference} is older than its sources", "Rebuild it with `make image`.")
+        yield Finding(
+            "image", "warn", f"{state.reference} is older than its sources", "Rebuild it with `runner image build`."
+        )
     else:
         yield Finding("image", "ok", f"{state.reference} {state.id.removeprefix('sha256:')[:12]}, up to date")
     origin = state.labels.get(LABEL_BASE, "")
     if origin:
         yield Finding("base", "ok", origin)
     else:
-        yield Finding("base", "warn", "the image does not say what it was made of", "Rebuild it with `make image`.")
+        yield Finding(
+            "base", "warn", "the image does not say what it was made of", "Rebuild it with `runner image build`."
+        )
 
 
 def _version(text: str) -> tuple[int, int]:

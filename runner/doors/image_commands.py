@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from runner.doors import render
-from runner.engine.docker_images import LABEL_BASE, LABEL_INPUTS, LABEL_VERSIONS, DockerImages
+from runner.engine.docker_images import LABEL_BASE, LABEL_INPUTS, LABEL_VERSIONS, DockerImages, build_folder
 from runner.engine.image_promises import check_promises
 from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
 from runner.model.errors import ExitCode
@@ -32,6 +32,8 @@ def build(
 
     Example: runner image build
     """
+    # Build products may lie in the state folder, and whoever makes that folder makes it its owner's alone.
+    Settings.from_environment().state_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     for kind in (WORKSPACE, GATE):
         with _images(kind) as images:
             images.build(ca=ca, force=force, progress=render.progress)
@@ -104,7 +106,8 @@ def rm() -> None:
 def _images(kind: ImageKind = WORKSPACE) -> Iterator[DockerImages]:
     settings = Settings.from_environment()
     reference = settings.gate_image if kind is GATE else settings.image
-    images = DockerImages(settings.docker, kind=kind, reference=reference)
+    folder = build_folder(settings.state_dir)
+    images = DockerImages(settings.docker, kind=kind, reference=reference, build=folder)
     try:
         yield images
     finally:

@@ -61,7 +61,7 @@ def engine_errors(doing: str) -> Iterator[None]:
         reason = _reason(error)
         raise EngineUnavailable(
             f"the Docker engine failed while {doing}: {reason}",
-            hint="Check it with `runner doctor`; start one with `make engine`.",
+            hint="Check it with `runner doctor`; start Docker, or name its address in DOCKER_HOST.",
         ) from error
 
 
@@ -125,7 +125,7 @@ class DockerEngine:
             except NotFound:  # by its status; whether it is an ImageNotFound, the SDK reads out of the text
                 raise EngineUnavailable(
                     f"the image {reference} is not there",
-                    hint="Build it with `make image` (or `runner image build`).",
+                    hint="Build it with `runner image build`.",
                     code="image_missing",
                 ) from None
         attributes: dict[str, Any] = found.attrs

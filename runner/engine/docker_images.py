@@ -29,7 +29,7 @@ from runner.engine.docker_image_build import (
     inspect,
 )
 from runner.engine.docker_spec import LABEL_RUN
-from runner.engine.image_sources import GATE, IMAGES, WORKSPACE, ImageKind, Progress, Versions
+from runner.engine.image_sources import GATE, IMAGES, PACKAGED, WORKSPACE, ImageKind, Progress, Versions
 from runner.engine.known_flaws import Component
 from runner.model.errors import EngineUnavailable, UsageError
 
@@ -44,6 +44,7 @@ __all__ = [
     "DockerImages",
     "EngineHealth",
     "ImageState",
+    "build_folder",
 ]
 
 LABEL_VERSIONS = "runner.versions"
@@ -52,7 +53,7 @@ LABEL_REGISTRY = "runner.npm-registry"
 LABEL_PROBE = "runner.probe"
 
 BUILD = IMAGES.parent / "build"
-"""Build products: checked downloads and the record of what was built. `make clean` removes it."""
+"""A checkout's build products: checked downloads and the record of what was built. `make clean` removes it."""
 
 API_SECONDS = 120  # one call; a build streams, and this bounds each silence in it
 PROBE_SECONDS = 120
@@ -99,6 +100,14 @@ class EngineHealth:
     components: tuple[Component, ...] = ()
     security: tuple[str, ...] = ()  # what it confines containers by: apparmor, selinux, userns, rootless
     runtimes: tuple[str, ...] = ("runc",)  # names that a policy may use
+
+
+def build_folder(state_dir: Path) -> Path:
+    """Where build products are kept: beside a checkout's sources; of an installed package, below the state folder.
+
+    A package may belong to root, or be exchanged by an upgrade, so that nothing is ever written beside its files.
+    """
+    return state_dir / "images" if PACKAGED else BUILD
 
 
 class DockerImages:

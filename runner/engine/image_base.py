@@ -118,7 +118,7 @@ def _require_root() -> None:
     if os.geteuid() != 0:
         raise _unavailable(
             "building the base from packages needs root, and the engine could not pull it",
-            "Run `sudo make image`, or let the engine pull from a registry.",
+            "Run `runner image build` as root, or let the engine pull from a registry.",
         )
 
 

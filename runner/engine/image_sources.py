@@ -30,6 +30,7 @@ __all__ = [
     "GATE",
     "IMAGES",
     "OPT_FILES",
+    "PACKAGED",
     "WORKSPACE",
     "ImageKind",
     "Progress",
@@ -49,6 +50,9 @@ _FOLDERS = (
 )
 IMAGES = next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
 """Where the images' sources are: inside an installed package, beside it in a checkout."""
+
+PACKAGED = IMAGES == _FOLDERS[0]
+"""Whether this is an installed package, and not a checkout."""
 
 OPT_FILES = ("*.py", "*.sh")
 """Patterns of the files of `images/workspace` that become `/opt/runner`, as the Dockerfile copies them."""

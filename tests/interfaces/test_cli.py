@@ -188,7 +188,7 @@ def test_an_engine_that_is_down_exits_3_with_one_line_that_names_the_mend(
 ) -> None:
     ended = runner(*arguments)
     assert (ended.code, ended.out) == (ExitCode.ENGINE, "")
-    assert len(ended.err.splitlines()) == 1 and ended.err.startswith("runner: ") and "make engine" in ended.err
+    assert len(ended.err.splitlines()) == 1 and ended.err.startswith("runner: ") and "DOCKER_HOST" in ended.err
     assert begun_runs(tmp_path) == []
 
 
@@ -275,7 +275,7 @@ def test_an_image_that_is_not_there_exits_3_and_leaves_a_record_of_the_failed_ru
     runner: Any, engine: Daemon, tmp_path: Path
 ) -> None:
     ended = runner("run", "--repo", str(tmp_path), "--calls", os.devnull)
-    assert ended.code == ExitCode.ENGINE and "make image" in ended.err
+    assert ended.code == ExitCode.ENGINE and "runner image build" in ended.err
     (run,) = begun_runs(tmp_path)
     report = json.loads((run / "report.json").read_text())
     assert (report["status"], report["exit_code"], report["ended"]["code"]) == ("failed", 3, "image_missing")

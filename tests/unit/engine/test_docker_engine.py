@@ -69,7 +69,7 @@ def refused_connection(host: str) -> EngineUnavailable:
 def test_an_engine_that_is_not_there_is_unavailable_in_words_that_name_the_mend(host: str) -> None:
     error = refused_connection(host)
     assert error.exit_code is ExitCode.ENGINE and error.code == "engine_unavailable"
-    assert "make engine" in error.hint and "\n" not in error.message
+    assert "DOCKER_HOST" in error.hint and "\n" not in error.message
 
 
 def test_what_answers_nothing_is_said_so_without_the_names_of_python_classes(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_an_engine_that_says_little_is_described_without_a_guess_at_safety(there
 def test_an_image_that_is_not_there_has_a_code_of_its_own(there: Daemon, engine: DockerEngine) -> None:
     with pytest.raises(EngineUnavailable) as missing:
         engine.image("runner-workspace:dev")
-    assert missing.value.code == "image_missing" and "make image" in missing.value.hint
+    assert missing.value.code == "image_missing" and "runner image build" in missing.value.hint
     there.answer("GET /images/there:1/json", (200, {"Id": "sha256:1", "Size": 5, "Config": {"Labels": {"a": "b"}}}))
     there.answer("GET /images/bare:1/json", (200, {"Id": "sha256:2", "Config": None}))
     found, bare = engine.image("there:1"), engine.image("bare:1")

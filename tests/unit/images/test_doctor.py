@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from runner.doors.doctor import Finding, run_doctor
+from runner.doors.doctor_next import FIRST_RUN, next_step
 from runner.engine.docker_images import EngineHealth, ImageState
 from runner.engine.known_flaws import Component
 from runner.model.errors import EngineUnavailable
@@ -99,7 +100,7 @@ def test_a_healthy_host_needs_no_mending(settings: Settings) -> None:
 )
 def test_a_gate_image_that_is_missing_or_old_is_named(settings: Settings, image: ImageState, state: str) -> None:
     found = findings(settings, gate=image)["gate"]
-    assert (found.state, "make image" in found.mend) == (state, True)
+    assert (found.state, "runner image build" in found.mend) == (state, True)
 
 
 def test_a_gate_on_the_host_is_a_warning_that_says_what_it_costs(settings: Settings) -> None:
@@ -245,3 +246,23 @@ def test_a_host_without_authorities_is_a_warning(settings: Settings, tmp_path: P
 def test_a_disk_that_fills_up_is_named(settings: Settings, space: dict[str, int], free: int, state: str) -> None:
     space["bytes"] = free
     assert findings(settings)["disk: state"].state == state
+
+
+def test_a_door_that_waits_for_an_extra_is_named_and_fails_nothing(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.doors.doctor_next.find_spec", lambda name: None)
+    found = findings(settings)
+    for extra in ("mcp", "server", "shell", "images"):
+        assert found[f"extra: {extra}"].state == "ok"
+        assert f"{extra}" in found[f"extra: {extra}"].mend
+
+
+def test_the_next_step_is_the_first_failures_mend(settings: Settings) -> None:
+    missing = Engine(state=dataclasses.replace(PRESENT, id=None))
+    step = next_step(list(findings(settings, missing).values()))
+    assert "runner image build" in step
+
+
+def test_the_next_step_on_a_healthy_host_is_a_run(settings: Settings) -> None:
+    assert FIRST_RUN in next_step(list(findings(settings).values()))
