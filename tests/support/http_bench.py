@@ -11,11 +11,13 @@ import httpx
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from fastapi import FastAPI
 
+from runner.audit.keys import PublicKey
 from runner.controller.held import HeldRun
 from runner.controller.spec import RunRequest
 from runner.doors.asking import request_of
 from runner.doors.http.app import Parts, make_app
 from runner.doors.http.limits import TransportLimits
+from runner.doors.http.signing_in import web_pages
 from runner.doors.http.tracing import Tracing
 from runner.engine.fake import FakeCall, FakeOutcome
 from runner.policy.load import LoadedPolicy, policy_digest
@@ -97,12 +99,13 @@ class HttpBench:
         opener: Opener = HeldRun,
         tracing: Tracing | None = None,
         url: str | None = None,
+        secure: bool = False,
     ) -> None:
         self.bench = Bench(folder)
         self.clock = ManualClock()
         self.url = url or default_url(self.bench.state.path)
         self._limits, self._runs_per_tenant, self._opener = limits or TransportLimits(), runs_per_tenant, opener
-        self._tracing = tracing or Tracing()
+        self._tracing, self._secure = tracing or Tracing(), secure
         self.stack = ExitStack()
 
     def __enter__(self) -> HttpBench:
@@ -119,11 +122,16 @@ class HttpBench:
         self.tokens = TokenStore(self.database, host.unix)
         self.runs = RunStore(self.database, host.unix)
         self.service = Service(host, self.runs, _request, runs_per_tenant=self._runs_per_tenant, opener=self._opener)
-        parts = Parts(host, self.service, self.tokens, self.clock, self._limits, tracing=self._tracing)
+        shown = web_pages(host, self.service, self._key, secure=self._secure)
+        parts = Parts(host, self.service, self.tokens, self.clock, self._limits, pages=shown, tracing=self._tracing)
         self.app: FastAPI = make_app(parts)
         self.portal = self.stack.enter_context(start_blocking_portal())
         self.stack.enter_context(self.portal.wrap_async_context_manager(self.app.router.lifespan_context(self.app)))
         self.client = _Client(self.portal, self.app)
+
+    def _key(self) -> PublicKey | None:
+        path = self.bench.state.path / "audit-key.pub"
+        return PublicKey.in_file(path) if path.is_file() else None
 
     def stop(self) -> None:
         self.stack.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -34,14 +34,14 @@ _ABOUT = "Runs of untrusted repositories in fresh, hardened containers, under a 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the application is put together from. `routers` are further pages; `clock` is monotonic."""
+    """What the application is put together from. `pages` are for people; `clock` is monotonic."""
 
     host: Host
     service: Service
     tokens: TokenStore
     clock: Callable[[], float]
     limits: TransportLimits = field(default_factory=TransportLimits)
-    routers: Sequence[APIRouter] = ()
+    pages: Callable[[Callers, Shares], APIRouter] | None = None
     tracing: Tracing = field(default_factory=Tracing)
 
 
@@ -63,14 +63,14 @@ def make_app(parts: Parts) -> FastAPI:
         openapi_url=OPENAPI_URL,
     )  # fmt: skip
     metrics = Metrics(parts.service.live_count)
-    callers = Callers(parts.tokens, parts.host.unix)
+    callers, shares = Callers(parts.tokens, parts.host.unix), Shares(parts.limits, parts.clock)
     handle_errors(app)
     app.include_router(_health(parts, callers, metrics))
     app.include_router(api(parts.service, metrics, parts.host.state))
-    for router in parts.routers:
-        app.include_router(router)
+    if parts.pages is not None:
+        app.include_router(parts.pages(callers, shares))
     app.add_middleware(BodyLimits, limits=parts.limits)  # the last that is added sees a request first
-    app.add_middleware(Admission, callers=callers, shares=Shares(parts.limits, parts.clock))
+    app.add_middleware(Admission, callers=callers, shares=shares)
     app.add_middleware(Seen, metrics=metrics, tracing=parts.tracing)
     describe(app)
     return app

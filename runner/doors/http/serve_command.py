@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from socket import socket as Socket
 from typing import Annotated
 
 import typer
 import uvicorn
+from fastapi import FastAPI
 
 from runner.app import compose
 from runner.controller.host import Host
@@ -18,7 +18,9 @@ from runner.doors.asking import request_of
 from runner.doors.http.app import Parts, make_app
 from runner.doors.http.limits import TransportLimits
 from runner.doors.http.listening import Place, listen, require_safe
+from runner.doors.http.signing_in import web_pages
 from runner.doors.http.tracing import tracing_to
+from runner.doors.recorded import own_public_key
 from runner.model.errors import UsageError
 from runner.serving.service import Service, Wanted
 from runner.settings import Settings
@@ -74,9 +76,29 @@ def _serve(
     valid = any(token.state(host.unix()) == "valid" for token in tokens.all())
     require_safe(place, any_token=valid)
     service = Service(host, RunStore(database, host.unix), _request, runs_per_tenant=runs_per_tenant)
-    parts = Parts(host, service, tokens, time.monotonic, limits, tracing=tracing_to(settings.otlp_endpoint))
+    secure = place.behind_proxy or place.tls_cert is not None
+    shown = web_pages(host, service, lambda: own_public_key(settings), secure=secure)
+    tracing = tracing_to(settings.otlp_endpoint)
+    parts = Parts(host, service, tokens, time.monotonic, limits, pages=shown, tracing=tracing)
+    server = _server(make_app(parts), place)
+    with listen(place) as socket:
+        bound = place if place.uds or place.port else _with_port(place, socket.getsockname()[1])
+        render.progress(f"listening on {bound.shown}")
+        if not valid:
+            render.progress("there is no valid token yet: make one with `runner token create`")
+        try:
+            server.run(sockets=[socket])
+            if not server.started:
+                raise StoreUnavailable("the server could not start", hint="What kept it from starting is told above.")
+        except KeyboardInterrupt:
+            render.progress("stopped; every run was torn down")
+    if place.uds is not None:
+        place.uds.unlink(missing_ok=True)
+
+
+def _server(app: FastAPI, place: Place) -> uvicorn.Server:
     config = uvicorn.Config(
-        make_app(parts),
+        app,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -88,28 +110,12 @@ def _serve(
         ssl_certfile=place.tls_cert,
         ssl_keyfile=place.tls_key,
     )
-    with listen(place) as socket:
-        bound = place if place.uds or place.port else _with_port(place, socket.getsockname()[1])
-        render.progress(f"listening on {bound.shown}")
-        if not valid:
-            render.progress("there is no valid token yet: make one with `runner token create`")
-        try:
-            _run(uvicorn.Server(config), socket)
-        except KeyboardInterrupt:
-            render.progress("stopped; every run was torn down")
-    if place.uds is not None:
-        place.uds.unlink(missing_ok=True)
-
-
-def _run(server: uvicorn.Server, socket: Socket) -> None:
     try:
-        server.config.load()
+        config.load()
     except OSError as error:
         hint = "Both are PEM files, and the key is the certificate's, without a passphrase."
         raise UsageError(f"--tls-cert and --tls-key cannot be used: {error.strerror or error}", hint=hint) from error
-    server.run(sockets=[socket])
-    if not server.started:
-        raise StoreUnavailable("the server could not start", hint="What kept it from starting is told above.")
+    return uvicorn.Server(config)
 
 
 def _with_port(place: Place, port: int) -> Place:

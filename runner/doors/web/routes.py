@@ -47,7 +47,7 @@ class RunsSource(Protocol):
         ...
 
 
-def pages(viewer: Callable[..., RunsSource]) -> APIRouter:
+def pages(viewer: Callable[..., RunsSource | AsyncIterator[RunsSource]]) -> APIRouter:
     """The pages, for a server to include. `viewer` is a dependency: it knows who asks, or raises what turns them away.
 
     Assets are handed out to everybody, since the page to sign in with needs them.

@@ -1,0 +1,97 @@
+"""The pages behind the form: who is let in, what the cookie is, and that nobody sees another tenant's runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+
+from runner.doors.http.limits import TransportLimits
+from runner.store.tokens import Verb
+from tests.support.http_bench import HttpBench
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[HttpBench]:
+    with HttpBench(tmp_path) as made:
+        yield made
+
+
+def sign_in(http: HttpBench, text: str, after: str = "/runs", **headers: str) -> httpx.Response:
+    body = urlencode({"token": text, "next": after})
+    return http.client.request("POST", "/login", content=body, headers={**FORM, **headers})
+
+
+def see(http: HttpBench, text: str, path: str) -> httpx.Response:
+    return http.client.request("GET", path, headers={"Cookie": f"runner_token={text}"})
+
+
+def test_a_token_is_given_once_and_kept_where_no_script_and_no_other_site_gets_at_it(http: HttpBench) -> None:
+    text = http.tenant("a").text
+    answer = sign_in(http, text, "/runs/abc123")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/runs/abc123")
+    kept = answer.headers["set-cookie"]
+    assert kept.startswith(f"runner_token={text};")
+    assert "HttpOnly" in kept and "samesite=strict" in kept.lower() and "Max-Age=3600" in kept and "Secure" not in kept
+    assert see(http, text, "/runs").status_code == 200
+    gone = http.client.request("POST", "/logout").headers["set-cookie"]
+    assert gone.startswith('runner_token="";') and "Max-Age=0" in gone
+
+
+def test_over_tls_the_cookie_goes_over_tls_alone(tmp_path: Path) -> None:
+    with HttpBench(tmp_path, secure=True) as http:
+        assert "Secure" in sign_in(http, http.tenant("a").text).headers["set-cookie"]
+
+
+@pytest.mark.parametrize(
+    "after", ["https://evil.example/", "//evil.example", "/runs/../x", "/runs\r\nX: y", "", "/v1/runs"]
+)
+def test_the_form_leads_to_pages_of_ours_alone(http: HttpBench, after: str) -> None:
+    assert sign_in(http, http.tenant("a").text, after).headers["location"] == "/runs"
+
+
+def test_nobody_is_let_in_without_a_token_that_may_read(http: HttpBench) -> None:
+    blind = http.tenant("a", verbs=[Verb.RUN, Verb.METRICS]).text
+    for text, status in (("", 401), ("x" * 5000, 401), (blind, 403)):
+        refused = sign_in(http, text)
+        assert (refused.status_code, "set-cookie" in refused.headers) == (status, False)
+        for path in ("/runs", "/runs/abc123", "/runs/abc123/events", "/runs/abc123/files/report.json"):
+            turned = see(http, text, path)
+            assert (turned.status_code, turned.headers["location"]) == (303, f"/login?next={path}")
+    assert http.client.request("POST", "/login", content=b"\xff=&token", headers=FORM).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/login", "/logout"])
+def test_a_form_of_another_site_signs_nobody_in_or_out(http: HttpBench, path: str) -> None:
+    body = urlencode({"token": http.tenant("a").text})
+    for site in ("cross-site", "same-site"):
+        answer = http.client.request("POST", path, content=body, headers={**FORM, "Sec-Fetch-Site": site})
+        assert (answer.status_code, "set-cookie" in answer.headers) == (403, False)
+
+
+def test_a_tenant_sees_its_own_runs_and_those_of_another_are_as_if_they_never_were(http: HttpBench) -> None:
+    a, b = http.tenant("a"), http.tenant("b")
+    run = b.open()
+    b.call(run)
+    b.end(run)
+    assert run in see(http, b.text, "/runs").text
+    assert see(http, b.text, f"/runs/{run}").status_code == 200
+    assert see(http, b.text, f"/runs/{run}/files/report.json").status_code == 200
+    assert run not in see(http, a.text, "/runs").text
+    for rest in ("", "/live", "/events", "/files/report.json"):
+        theirs, never = (see(http, a.text, f"/runs/{one}{rest}") for one in (run, "0" * len(run)))
+        told: list[Any] = [(one.status_code, one.headers, one.content) for one in (theirs, never)]
+        assert told[0] == told[1] and theirs.status_code == 404
+
+
+def test_pages_have_the_tenants_share_and_none_of_their_own(tmp_path: Path) -> None:
+    with HttpBench(tmp_path, limits=TransportLimits(requests_per_minute=2)) as http:
+        a = http.tenant("a")
+        a.get("/v1/runs")
+        assert [see(http, a.text, "/runs").status_code for _ in range(2)] == [200, 429]
