@@ -23,7 +23,6 @@ TOUCHES_SOCKETS = {
     "runner.doors.holding.holder": "answers for a held run",
     "runner.doors.holding.wire": "the socket file of a held run",
     "runner.doors.http.listening": "where the server listens",
-    "runner.doors.http.serve_command": "hands the listening socket on",
     "runner.egress.connection": "carries a tunnel's bytes",
     "runner.egress.network": "resolves and dials, the only place that does",
     "runner.egress.proxy": "waits on the tunnels",
