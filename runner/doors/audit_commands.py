@@ -70,7 +70,7 @@ def show(
 def verify(
     run: Run,
     key: Key = None,
-    output: Annotated[Literal["text", "json"], typer.Option("-o", "--output", help="How to print.")] = "text",
+    output: Annotated[Literal["text", "json", "jsonl"], typer.Option("-o", "--output", help="How to print.")] = "text",
 ) -> None:
     """Prove that a run's log, receipt, report and patch are those that its controller sealed. Offline.
 
@@ -81,7 +81,7 @@ def verify(
     """
     settings = Settings.from_environment()
     verdict = _verdict(audit_file(run, settings), _trusted(settings, key))
-    if output == "json":
+    if output != "text":
         render.json_line(verdict.as_json())
     else:
         render.line(verdict.message)

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Literal, Protocol
+from typing import Literal, Protocol
 
 import typer
 
@@ -23,6 +23,7 @@ from runner.doors import render
 from runner.doors.doctor_confinement import confinement
 from runner.doors.doctor_next import extras, next_step
 from runner.doors.finding import Finding
+from runner.doors.rows import Format, Output, print_rows
 from runner.engine.docker_images import LABEL_BASE, DockerImages, EngineHealth, ImageState, build_folder
 from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
 from runner.engine.known_flaws import ACCEPT_ALL, find_flaws
@@ -78,9 +79,7 @@ def run_doctor(
     return findings + extras(settings.secrets.get("PATH"))
 
 
-def doctor(
-    output: Annotated[Literal["table", "json"], typer.Option("-o", "--output", help="How to print it.")] = "table",
-) -> None:
+def doctor(output: Output = Format.TABLE) -> None:
     """Say whether this host can run repositories safely, how to mend what keeps it from that, and what to do next.
 
     Exit 3 on a failure.
@@ -88,17 +87,11 @@ def doctor(
     Example: runner doctor -o json
     """
     findings = run_doctor(Settings.from_environment())
-    if output == "json":
-        for finding in findings:
-            render.json_line(
-                {"check": finding.check, "state": finding.state, "found": finding.found, "mend": finding.mend}
-            )
-    else:
-        render.table(
-            ("check", "state", "found", "mend"),
-            [(f.check, f.state if f.state == "ok" else f.state.upper(), f.found, f.mend) for f in findings],
-        )
-        render.progress(next_step(findings))
+    rows = [{"check": one.check, "state": one.state, "found": one.found, "mend": one.mend} for one in findings]
+    if output is Format.TABLE:  # what needs a person stands out
+        rows = [{**row, "state": row["state"] if row["state"] == "ok" else row["state"].upper()} for row in rows]
+    print_rows(rows, ("check", "state", "found", "mend"), output)
+    render.progress(next_step(findings))
     if any(finding.state == "fail" for finding in findings):
         raise typer.Exit(int(ExitCode.ENGINE))
 

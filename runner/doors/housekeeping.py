@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -17,22 +16,12 @@ from runner.controller.kept_archive import store_of
 from runner.controller.places import Waiting
 from runner.controller.sweep import is_orphan, sweep
 from runner.doors import render
+from runner.doors.rows import Format, Output, print_rows
 from runner.engine.contract import SandboxInfo
 from runner.model.errors import EngineUnavailable
 from runner.settings import Settings
 
-__all__ = ["Format", "gc", "ps"]
-
-
-class Format(StrEnum):
-    """How data is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-    JSONL = "jsonl"
-
-
-Output = Annotated[Format, typer.Option("-o", "--output", help="How to print.")]
+__all__ = ["gc", "ps"]
 
 
 def ps(output: Output = Format.TABLE) -> None:
@@ -114,14 +103,3 @@ def _waiting(place: Waiting, repository: str) -> dict[str, Any]:
     nothing = dict.fromkeys(("run", "name", "deadline"), "")
     state = f"waits, {place.place} of {place.length}"
     return {**nothing, "kind": "queue", "state": state, "repository": repository, "orphan": False}
-
-
-def print_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], output: Format) -> None:
-    """Print dictionaries as a table of `columns`, as one JSON array, or as JSON Lines."""
-    if output is Format.JSON:
-        render.json_line(rows)
-    elif output is Format.JSONL:
-        for row in rows:
-            render.json_line(row)
-    else:
-        render.table(columns, [[str(row.get(column, "")) for column in columns] for row in rows])

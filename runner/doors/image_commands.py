@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from runner.doors import render
+from runner.doors.rows import Format, Output, print_rows
 from runner.engine.docker_images import LABEL_BASE, LABEL_INPUTS, LABEL_VERSIONS, DockerImages, build_folder
 from runner.engine.image_promises import check_promises
 from runner.engine.image_sources import GATE, WORKSPACE, ImageKind
@@ -19,8 +20,6 @@ from runner.settings import Settings
 __all__ = ["image_app"]
 
 image_app = typer.Typer(help="Build, list and verify the images that runs start from.", no_args_is_help=True)
-
-Output = Annotated[Literal["table", "json"], typer.Option("-o", "--output", help="How to print it.")]
 
 
 @image_app.command("build")
@@ -40,18 +39,22 @@ def build(
 
 
 @image_app.command("ls")
-def ls(output: Output = "table") -> None:
+def ls(output: Output = Format.TABLE) -> None:
     """List the images that are ours, with what they were made of.
 
     Example: runner image ls -o json
     """
     with _images() as images:
         found = images.present()
-    if output == "json":
-        for info in found:
-            render.json_line(
+    if output is not Format.TABLE:
+        print_rows(
+            [
                 {"image": info.reference, "id": info.id, "bytes": info.size_bytes, "labels": dict(info.labels)}
-            )
+                for info in found
+            ],
+            (),
+            output,
+        )
         return
     rows = [
         (
@@ -67,16 +70,16 @@ def ls(output: Output = "table") -> None:
 
 
 @image_app.command("verify")
-def verify(output: Output = "table") -> None:
+def verify(output: Output = Format.TABLE) -> None:
     """Probe every promise of images/README.md on the image that is here; exit 3 when one is broken.
 
     Example: runner image verify
     """
     with _images() as images:
         results = check_promises(images)
-    if output == "json":
-        for result in results:
-            render.json_line({"promise": result.promise.id, "kept": result.kept, "breaches": list(result.breaches)})
+    if output is not Format.TABLE:
+        told = [{"promise": one.promise.id, "kept": one.kept, "breaches": list(one.breaches)} for one in results]
+        print_rows(told, (), output)
     else:
         rows = [
             (

@@ -15,7 +15,7 @@ from runner.controller.records import StateFolder
 from runner.doors import render
 from runner.doors.holding.commands import end_held
 from runner.doors.holding.wire import held_runs
-from runner.doors.housekeeping import Format
+from runner.doors.rows import Format
 from runner.model.errors import EngineUnavailable, RunnerError, UsageError
 from runner.settings import Settings
 

@@ -40,7 +40,7 @@ policy_app.command("diff")(diff)
 policy_app.command("replay")(replay)
 
 Policy = Annotated[str, typer.Argument(metavar="FILE|PRESET", help="A policy file, or the name of a preset.")]
-Output = Annotated[Literal["table", "json"], typer.Option("-o", "--output", help="How to print it.")]
+Output = Annotated[Literal["table", "json", "jsonl"], typer.Option("-o", "--output", help="How to print it.")]
 
 
 @policy_app.command("lint")
@@ -59,14 +59,14 @@ def lint(
         loaded = load_policy(policy)
     except PolicyInvalid as error:
         faults = _all_faults(policy) or [f"{error.message}. {error.hint}"]
-        if output == "json":
+        if output != "table":
             render.json_line({"ok": False, "faults": faults})
         else:
             for fault in faults:
                 _line(fault)
         raise typer.Exit(int(ExitCode.USAGE)) from None
     found = surprises(loaded.policy, host_memory_mib=host_memory)
-    if output == "json":
+    if output != "table":
         warnings = [{"key": surprise.key, "text": surprise.text} for surprise in found]
         render.json_line({"ok": True, "source": loaded.source, "sha256": loaded.digest, "warnings": warnings})
         return
@@ -93,6 +93,9 @@ def test(
     failed = [row for row in rows if not row["holds"]]
     if output == "json":
         render.json_line(rows)
+    elif output == "jsonl":
+        for row in rows:
+            render.json_line(row)
     else:
         columns = ("", "call", "expected", "got", "rule", "why")
         render.table(columns, [["ok" if r["holds"] else "FAIL", *(str(r[name]) for name in columns[1:])] for r in rows])
@@ -126,7 +129,7 @@ def explain(
     asked = _call(call)
     with _tree(repo, fact or []) as tree:
         explanation = explain_call(loaded.policy, asked, tree, PushFacts(branch, default_branch))
-    if output == "json":
+    if output != "table":
         told = {"policy": loaded.source, "sha256": loaded.digest, "tool": asked.tool}
         render.json_line({**told, **explanation.as_json()})
         return
@@ -136,7 +139,9 @@ def explain(
 @policy_app.command("show")
 def show(
     policy: Policy,
-    output: Annotated[Literal["yaml", "json"], typer.Option("-o", "--output", help="How to print it.")] = "yaml",
+    output: Annotated[
+        Literal["yaml", "json", "jsonl"], typer.Option("-o", "--output", help="How to print it.")
+    ] = "yaml",
 ) -> None:
     """Show the whole policy as it takes effect: every default, what may be written, and what kind of bound each key is.
 
@@ -144,7 +149,7 @@ def show(
     """
     loaded = load_policy(policy)
     told = {"source": loaded.source, "sha256": loaded.digest, **effective(loaded.policy)}
-    if output == "json":
+    if output != "yaml":
         render.json_line(told)
         return
     # ASCII by escapes, so that nothing in a policy acts on the terminal.

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from runner.audit.log import AuditLog
-from runner.doors.housekeeping import Format, print_rows
+from runner.doors.rows import Format, print_rows
 from runner.model.hidden import is_hidden
 from tests.support.sealed_run import EVENTS
 

@@ -13,7 +13,7 @@ import typer
 
 from runner.controller.records import StateFolder
 from runner.doors import render
-from runner.doors.housekeeping import Format, print_rows
+from runner.doors.rows import Format, print_rows
 from runner.model.errors import UsageError
 from runner.settings import Settings
 from runner.store.database import Database, default_url

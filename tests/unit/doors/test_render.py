@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.doors import render
-from runner.doors.housekeeping import Format, print_rows
 from runner.doors.render import json_line, visible
+from runner.doors.rows import Format, print_rows
 
 HIDDEN = {
     "escape": ("\x1b[2J", "\\x1b[2J"),
