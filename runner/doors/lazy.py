@@ -7,6 +7,7 @@ A command whose extra is not installed says which one it is.
 from __future__ import annotations
 
 import importlib
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +32,20 @@ class Late:
 def add_late(app: typer.Typer, commands: tuple[Late, ...], called: str | None) -> None:
     """Each command is known to `app` by its line; the one that is `called`, or all for None, as they really are.
 
+    For None, one whose extra is missing is known by its line too: a shell's completion must not end with it.
+
     Raises:
         UsageError: what the called one needs is not installed.
     """
     for late in commands:
+        loaded = None
         if called in (None, late.name):
-            _add(app, late.name, _load(late))
-        else:
+            with suppress(UsageError) if called is None else nullcontext():
+                loaded = _load(late)
+        if loaded is None:
             app.command(late.name, short_help=late.summary)(_not_loaded)
+        else:
+            _add(app, late.name, loaded)
 
 
 def _not_loaded() -> None:

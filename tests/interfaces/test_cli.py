@@ -109,6 +109,32 @@ def test_a_verb_whose_extra_is_missing_names_it(runner: Any, monkeypatch: pytest
     assert ended.code == ExitCode.USAGE and "runner-sandbox[server]" in ended.err
 
 
+def completions(runner: Any, monkeypatch: pytest.MonkeyPatch, shell: str, line: str) -> str:
+    """What the shell is told when Tab is pressed at the end of the line."""
+    monkeypatch.setenv("_RUNNER_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)  # zsh and fish
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("COMP_WORDS", line)  # bash
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    return str(runner().out)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("line", "offered"), [("runner aud", "audit"), ("runner audit ver", "verify"), ("runner run --pol", "--policy")]
+)
+def test_a_shell_completes_verbs_and_options_of_commands_that_are_loaded_late(
+    runner: Any, monkeypatch: pytest.MonkeyPatch, shell: str, line: str, offered: str
+) -> None:
+    assert offered in completions(runner, monkeypatch, shell, line)
+
+
+def test_a_missing_extra_does_not_end_completion(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.delitem(sys.modules, "runner.doors.http.serve_command", raising=False)
+    assert {"serve", "show"} <= set(completions(runner, monkeypatch, "bash", "runner s").split())
+
+
 def test_without_a_verb_the_help_is_shown_and_it_is_a_usage_error(command: CliRunner) -> None:
     shown = command.invoke(cli.command_line(), [])
     assert shown.exit_code == ExitCode.USAGE and "Usage" in shown.output
