@@ -44,7 +44,7 @@ class Step(Enum):
     FETCH = Moment(b"\0fetch\0")
     WORKSPACE_START = Moment(b"/containers/create", 2)
     POSTURE = Moment(b'"op":"posture"', 2)
-    CLONE = Moment(b"init\0--quiet\0--initial-branch")
+    CLONE = Moment(b"--extract\0--absolute-names")
     SET_UP = Moment(b"core.hooksPath\0.githooks")
     BASELINE = Moment(b'"op":"scan"')
     CALL = Moment(b"FAULT-CALL")
