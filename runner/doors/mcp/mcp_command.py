@@ -6,7 +6,6 @@ import logging
 from pathlib import Path
 from typing import Annotated
 
-import anyio
 import typer
 import uvicorn
 from starlette.applications import Starlette
@@ -23,7 +22,7 @@ from runner.doors.http.listening import Place, listen, require_safe
 from runner.doors.mcp.http import PATH, Admit, mcp_app, reached_by
 from runner.doors.mcp.server import make_server
 from runner.doors.mcp.session import Wanted
-from runner.doors.mcp.stdio import serve_stdio
+from runner.doors.mcp.stdio import run_stdio
 from runner.model.errors import UsageError
 from runner.serving.refusals import Forbidden
 from runner.settings import Settings
@@ -71,7 +70,7 @@ def mcp(
 
         server = make_server(open_run, render.progress, request.tools, at_once=1 if http is None else sessions)
         if http is None:
-            anyio.run(serve_stdio, server)
+            run_stdio(server)
             return
         place = _place(http, tls_cert, tls_key)
         keep_ready(host, request)
