@@ -19,7 +19,7 @@ PAGES = ("README.md", "docs/MCP.md")
 
 def blocks(page: str, language: str) -> list[str]:
     text = (ROOT / page).read_text(encoding="utf-8")
-    part = text.partition("## For agents: MCP")[2].partition("\n## ")[0] if page == "README.md" else text
+    part = text.partition("## 2. An agent over MCP")[2].partition("\n## ")[0] if page == "README.md" else text
     return re.findall(rf"^```{language}\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)
 
 
