@@ -172,7 +172,8 @@ class Service:
                 f"It is for: {', '.join(sorted(token.policies))}.",
             )
         request = self._request_of(wanted)
-        if request.needs_workspace and not token.may_reach(address_of(request).url):
+        # A request without tools clones nothing, but is kept and shown: an address with a secret in it must not be.
+        if not token.may_reach(address_of(request).url):
             hint = f"It is for: {', '.join(token.repositories)}."
             raise Forbidden("repository_not_allowed", "The token is not for this repository.", hint)
         return request

@@ -86,10 +86,10 @@ def connect(state_dir: Path, run: str) -> socket.socket:
     try:
         with _short(folder_of(state_dir) / f"{names[0] if names else '-'}.sock") as path:
             made.connect(path)
-    except OSError:
+    except OSError as error:
         made.close()
-        if names:
-            (folder_of(state_dir) / f"{names[0]}.sock").unlink(missing_ok=True)  # its holder is gone
+        if names and isinstance(error, ConnectionRefusedError):  # nothing else says that its holder is gone
+            (folder_of(state_dir) / f"{names[0]}.sock").unlink(missing_ok=True)
         known = ", ".join(held_runs(state_dir)) or "none"
         raise UsageError(
             f"no held run is called {run[:40]!r}", hint=f"Held runs: {known}. `runner open` opens one."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import socket
@@ -186,6 +187,19 @@ def test_the_socket_of_a_holder_that_was_killed_is_cleared_away(tmp_path: Path) 
     with pytest.raises(UsageError):
         connect(tmp_path, "abc1")
     assert held_runs(tmp_path) == []
+
+
+def test_the_socket_of_a_holder_that_lives_is_kept_by_a_command_without_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with listening(tmp_path, "1f2e"), monkeypatch.context() as poor:
+        poor.setattr("runner.doors.holding.wire.os.open", none_left)
+        with pytest.raises(UsageError):
+            connect(tmp_path, "1f2e")
+    assert held_runs(tmp_path) == ["1f2e"]
 
 
 def test_only_the_same_user_is_answered(monkeypatch: pytest.MonkeyPatch, held: Held) -> None:

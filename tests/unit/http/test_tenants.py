@@ -150,3 +150,19 @@ def test_a_link_out_of_the_folder_that_a_token_names_is_not_followed(http: HttpB
     tenant = http.tenant("d", repositories=[f"file://{tmp_path}/allowed/*"])
     for way in ("allowed/link", "allowed/../elsewhere"):
         assert tenant.ask(repo=f"{tmp_path}/{way}").json()["code"] == "repository_not_allowed"
+
+
+@pytest.mark.parametrize(
+    ("repo", "status", "code"),
+    [
+        ("https://user:hunter2@git.example/x", 422, "credential_inline"),
+        ("https://git.example/x", 403, "repository_not_allowed"),
+    ],
+)
+def test_a_run_without_tools_keeps_no_address_that_a_run_with_tools_may_not_have(
+    http: HttpBench, repo: str, status: int, code: str
+) -> None:
+    lone = http.tenant("lone")
+    answer = lone.ask(repo=repo, tools=[])
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert lone.get("/v1/runs").json() == {"runs": []}
