@@ -92,6 +92,7 @@ class HeldRun:
         self._marking = threading.Lock()  # which call is in flight does not change while one is cancelled
         self._seq = 0
         self._flight: _Flight | None = None
+        self._cut_short = False  # whoever waits for a turn gets none any more
         self._gone: Ending | None = None
         self._run: Run = self._stack.enter_context(open_run(host, request, progress, run_id, wanted))
         self._timer = timer(self._run.prepared.remaining(), self.expire)
@@ -197,6 +198,8 @@ class HeldRun:
             started = time.monotonic()
             if self._gone is not None:
                 answer = _after(self._gone)
+            elif self._cut_short:
+                answer = _refused("The run is being ended.", ErrorCode.RUN_ENDED, lost=False)
             else:
                 with self._in_flight(on_output):
                     answer = act()
@@ -221,15 +224,18 @@ class HeldRun:
             if self._gone is not None:
                 return self._gone
             self._timer.cancel()
-            if now:
+            self._cut_short = now
+            while not self._turn.acquire(timeout=_CANCEL_AGAIN_SECONDS if now else -1):
                 self.cancel()
-            with self._turn:
+            try:
                 how(self._run)
                 try:
                     self._stack.close()
                 finally:
                     self._gone = self._ending()
                     self._on_end(self._gone)
+            finally:
+                self._turn.release()
             return self._gone
 
     def _ending(self) -> Ending:
@@ -242,7 +248,10 @@ class HeldRun:
 def _after(ending: Ending) -> dict[str, Any]:
     lost = ending.status == "lost"
     limit = ending.exit_code is ExitCode.LIMIT and not lost
-    code = ErrorCode.RUN_LIMIT_EXCEEDED if limit else ErrorCode.RUN_ENDED
     why = f": {ending.because}" if ending.because else "."
-    message = f"The run has ended{why} Open another run."
+    code = ErrorCode.RUN_LIMIT_EXCEEDED if limit else ErrorCode.RUN_ENDED
+    return _refused(f"The run has ended{why} Open another run.", code, lost=lost)
+
+
+def _refused(message: str, code: ErrorCode, *, lost: bool) -> dict[str, Any]:
     return {"ok": False, "error": {"code": str(code), "message": message, "details": {"lost": lost}}}

@@ -96,6 +96,16 @@ class Pool:
         held.warm.discard()
         return None
 
+    def unreserve(self, run_id: str) -> None:
+        """The one of that name, if it was taken and is not owned, waits for another run again."""
+        with self._lock:
+            given_back = [held for held in self._handed if held.warm.record.run_id == run_id]
+            self._handed = [held for held in self._handed if held not in given_back]
+            if not self._closing:
+                self._held += given_back
+                given_back = []
+        self._discard([held.warm for held in given_back])
+
     def own(self, warm: WarmRun) -> None:
         """The run sees to it from here on."""
         with self._lock:

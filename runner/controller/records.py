@@ -132,7 +132,7 @@ class StateFolder:
         folder = self.path / "runs" / run_id
         folder.mkdir(mode=0o700)
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # waits for who looks whether it is held, and for nobody else
         # After the lock, or a sweep would take the run for a dead one; before anything that has to be swept.
         (self.path / "unswept" / run_id).touch(mode=0o600)
         return RunRecord(folder, run_id, lock)

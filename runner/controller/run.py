@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from runner.audit.keys import SigningKey
@@ -136,8 +136,21 @@ def open_run(
     address = address_of(request) if request.needs_workspace else None
     key = host.signing_key()  # a run that could not be sealed is not started
     place = nullcontext() if address is None else host.places.taken(address.url, progress, wanted)
-    with place, _kept(host, request, progress, address, key, run_id) as run:
-        yield run
+    with ExitStack() as stack:
+        with _unreserving(host, run_id):
+            stack.enter_context(place)
+        yield stack.enter_context(_kept(host, request, progress, address, key, run_id))
+
+
+@contextmanager
+def _unreserving(host: Host, run_id: str | None) -> Iterator[None]:
+    """What was set aside for a run that never gets its place waits for another one."""
+    try:
+        yield
+    except BaseException:
+        if host.pool is not None and run_id is not None:
+            host.pool.unreserve(run_id)
+        raise
 
 
 @contextmanager

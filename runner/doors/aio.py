@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +20,7 @@ from runner.controller.run import Progress
 from runner.doors import python
 from runner.doors.asking import DEFAULT_POLICY, PolicySource
 from runner.doors.python import OnOutput
-from runner.doors.waiting import cut_with_its_task, whole
-from runner.model.errors import RunnerError
+from runner.doors.waiting import cut_with_its_task, settled, whole
 from runner.settings import Settings
 from runner.tools.results import CommandResult, Committed, Done, Edited, GitResult, Listing, Matches, Pushed
 
@@ -37,6 +35,7 @@ class Workspace:
     def __init__(self, workspace: python.Workspace, thread: ThreadPoolExecutor) -> None:
         self._inner = workspace
         self._thread = thread
+        self._turn = asyncio.Lock()
 
     @property
     def run_id(self) -> str:
@@ -127,9 +126,11 @@ class Workspace:
         return await self._last(self._inner.interrupt)
 
     async def _do(self, act: Callable[[], Value]) -> Value:
-        if self.ended:
-            return act()  # that it has ended is said without a thread, and there is none any more
-        return await cut_with_its_task(act, self._inner.cancel, self._thread)
+        # A cancellation ends what is in flight: it may reach the run only from the call that is.
+        async with self._turn:
+            if self.ended:
+                return act()  # that it has ended is said without a thread, and there is none any more
+            return await cut_with_its_task(act, self._inner.cancel, self._thread)
 
     async def _last(self, act: Callable[[], Ending]) -> Ending:
         """Torn down before anything else goes on, a cancellation of the task included."""
@@ -170,9 +171,9 @@ class Opening:
             return Workspace(await asyncio.shield(future), thread)
         except asyncio.CancelledError:
             # What is being started is waited for, and ended: a container that nobody has would stay until its deadline.
-            with suppress(RunnerError):
-                workspace = await whole(future)
-                await whole(asyncio.ensure_future(asyncio.to_thread(workspace.interrupt)))
+            await settled(future)
+            if future.exception() is None:
+                await settled(asyncio.ensure_future(asyncio.to_thread(future.result().interrupt)))
             thread.shutdown(wait=False)
             raise
         except Exception:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import suppress
 from typing import TypeVar
 
-__all__ = ["cut_with_its_task", "whole"]
+__all__ = ["cut_with_its_task", "settled", "whole"]
 
 Value = TypeVar("Value")
 _CUT_AGAIN_SECONDS = 0.05  # the work may not have come so far yet that it could be cut
@@ -20,8 +19,8 @@ async def cut_with_its_task(act: Callable[[], Value], cut: Callable[[], object],
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
-        await whole(asyncio.ensure_future(_cut_off(work, cut)))
-        await whole(work)
+        await settled(asyncio.ensure_future(_cut_off(work, cut)))
+        await settled(work)
         raise
 
 
@@ -32,8 +31,20 @@ async def _cut_off(work: asyncio.Future[Value], cut: Callable[[], object]) -> No
 
 
 async def whole(work: asyncio.Future[Value]) -> Value:
-    """What the work comes to, however often the task that waits for it is cancelled meanwhile."""
-    while not work.done():
-        with suppress(asyncio.CancelledError):
-            await asyncio.shield(work)
+    """What the work comes to. A task that is cancelled meanwhile waits for it all the same, and is cancelled then."""
+    if await settled(work):
+        raise asyncio.CancelledError
     return work.result()
+
+
+async def settled(work: asyncio.Future[Value]) -> bool:
+    """Whether the task was cancelled while it waited for the work, which is done, whatever came of it."""
+    cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait({work})
+        except asyncio.CancelledError:
+            cancelled = True
+    if not work.cancelled():
+        work.exception()  # looked at, so that nobody is told of one that nobody waits for any more
+    return cancelled

@@ -161,6 +161,10 @@ def run_page(folder: RecordFolder, key: PublicKey | None) -> RunPage:
     )
 
 
+_MOST_SHOWN = 1e15
+"""Beyond it, numbers are no limits of ours any more, and may not even fit what formats them."""
+
+
 def _facts(story: Story, report: ReportFile | None) -> list[Told]:
     """What the run was, beside its heading."""
     started, found = story.started, story.repository
@@ -211,8 +215,13 @@ def _limits(folder: RecordFolder, report: ReportFile | None) -> tuple[tuple[str,
     told = report.limits if report is not None and report.limits is not None else folder.intent().get("limits")
     if not isinstance(told, Mapping):
         return ()
-    numbers = {name: told[name] for name in LIMITS if isinstance(told.get(name), int | float)}
+    numbers = {name: told[name] for name in LIMITS if _is_shown(told.get(name))}
     return tuple((LIMITS[name], f"{value:,g}" if value < 1e6 else f"{value:,.0f}") for name, value in numbers.items())
+
+
+def _is_shown(value: object) -> bool:
+    """Whether it is a number that a page can write: a record that somebody changed may hold any."""
+    return isinstance(value, int | float) and -_MOST_SHOWN < value < _MOST_SHOWN
 
 
 def _phases(report: ReportFile | None) -> tuple[Phase, ...]:

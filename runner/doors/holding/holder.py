@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
@@ -27,6 +28,7 @@ from runner.settings import Settings
 __all__ = ["main"]
 
 _LAST_WORDS_SECONDS = 0.5
+_CANCEL_AGAIN_SECONDS = 0.02  # a call that has its key may not have begun yet
 
 
 class Holder:
@@ -35,7 +37,8 @@ class Holder:
     def __init__(self, run: HeldRun) -> None:
         self._run = run
         self._turn = threading.Lock()
-        self._key: str | None = None  # of the call in flight
+        self._keying = threading.Lock()  # no other call begins while one is cancelled
+        self._key: object = None  # of the call in flight
 
     def answer(self, connection: socket.socket) -> None:
         """Every message of one connection is answered, in order."""
@@ -60,7 +63,7 @@ class Holder:
         if message.get("op") == "call":
             send_message(stream, answer=self._call(message, stream))
         elif message.get("op") == "cancel":
-            send_message(stream, cancelled=self._key == message.get("key") and self._run.cancel())
+            send_message(stream, cancelled=self._cancel(message.get("key")))
         elif message.get("op") == "show":
             left = round(self._run.seconds_left, 1)
             send_message(stream, run=self._run.run_id, seconds_left=left, busy=self._run.busy)
@@ -74,12 +77,25 @@ class Holder:
                 send_message(stream, output={"stream": name, "data": base64.b64encode(data).decode("ascii")})
 
         with self._turn:
-            self._key = message.get("key")
+            with self._keying:
+                self._key = message.get("key")
             try:
                 watched = see if message.get("watch") else None
                 return self._run.call(str(message.get("tool")), message.get("arguments", {}), on_output=watched)
             finally:
-                self._key = None
+                with self._keying:
+                    self._key = None
+
+    def _cancel(self, key: object) -> bool:
+        """Whether the call with that key was in flight, or about to be, and has been ended."""
+        while key is not None:
+            with self._keying:
+                if self._key != key:
+                    return False
+                if self._run.cancel():
+                    return True
+            time.sleep(_CANCEL_AGAIN_SECONDS)
+        return False
 
     def _end(self, interrupt: bool, stream: Stream) -> None:
         try:

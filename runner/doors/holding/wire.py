@@ -60,16 +60,18 @@ def _short(path: Path) -> Iterator[str]:
 
 
 def listening(state_dir: Path, run_id: str) -> socket.socket:
-    """A listening socket for the run."""
+    """A listening socket for the run. It has its name once it listens: what refuses a connection has no holder."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     folder = folder_of(state_dir)
+    draft = folder / f".{run_id}.new"
     before = os.umask(0o177)
     try:
-        with _short(folder / f"{run_id}.sock") as path:
+        with _short(draft) as path:
             made.bind(path)
     finally:
         os.umask(before)
     made.listen()
+    draft.rename(folder / f"{run_id}.sock")
     return made
 
 

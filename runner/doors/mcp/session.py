@@ -12,7 +12,7 @@ from anyio import CancelScope
 
 from runner.controller.held import HeldRun
 from runner.controller.run import Progress
-from runner.doors.waiting import cut_with_its_task, whole
+from runner.doors.waiting import cut_with_its_task, settled, whole
 from runner.engine.contract import OutputSink
 from runner.model.errors import RunnerError
 
@@ -65,9 +65,11 @@ class Session:
         """The run has ended: completed, or interrupted where its last call was cut off."""
         self._wanted = False
         if self._opening is not None:
-            with suppress(RunnerError):
-                run = await whole(self._opening)
-                await whole(asyncio.ensure_future(asyncio.to_thread(run.interrupt if self._cut else run.close)))
+            await settled(self._opening)
+            if self._opening.exception() is None:
+                run = self._opening.result()
+                with suppress(RunnerError):
+                    await whole(asyncio.ensure_future(asyncio.to_thread(run.interrupt if self._cut else run.close)))
         self._thread.shutdown(wait=False)
 
     def _step(self, message: str) -> None:

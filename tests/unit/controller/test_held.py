@@ -166,3 +166,17 @@ def test_what_is_known_of_an_open_run_needs_no_call(holder: Holding) -> None:
     assert run.counts == {"calls": 0, "ok": 0, "refused": 0} and not run.busy
     write(run)
     assert run.counts == {"calls": 1, "ok": 1, "refused": 0}
+
+
+def test_who_waits_for_a_turn_gets_none_once_the_run_is_given_up(holder: Holding) -> None:
+    """Else each of them would start its program after the others were cancelled, and the end would wait for all."""
+    run = holder.open(node=holder.waits)
+    with ThreadPoolExecutor(6) as pool:
+        answers = [pool.submit(run.call, "workspace.run_command", NODE) for _ in range(6)]
+        assert holder.begun.wait(SURE)
+        run.interrupt()
+        ended = [answer.result(SURE) for answer in answers]
+    started = [answer for answer in ended if answer["ok"]]
+    assert [answer["result"]["killed_by"] for answer in started] == ["caller"]
+    assert {code_of(answer) for answer in ended if not answer["ok"]} == {"run_ended"}
+    assert holder.bench.report()["calls"]["calls"] == 1

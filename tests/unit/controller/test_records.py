@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import signal
 import stat
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -145,4 +148,26 @@ def test_a_note_that_cannot_be_written_says_so_and_leaves_what_was_there(
         record.note("run.json", {"a": 2})
     assert refused.value.code == "state_unwritable"
     assert json.loads((record.folder / "run.json").read_text()) == {"a": 1}
+    record.release()
+
+
+def test_a_run_begins_although_somebody_looks_whether_it_is_alive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who knows a name before the run begins may look at any moment; the look holds the lock for that moment."""
+    state = StateFolder(tmp_path)
+    folder = tmp_path / "runs" / "abc123"
+    made = Path.mkdir
+    looking: list[int] = []
+
+    def mkdir(path: Path, *args: object, **keys: object) -> None:
+        made(path, *args, **keys)  # type: ignore[arg-type]  # handed on as it comes
+        if path == folder:
+            looking.append(os.open(folder / "lock", os.O_RDWR | os.O_CREAT))
+            fcntl.flock(looking[0], fcntl.LOCK_SH)
+            threading.Timer(0.05, os.close, looking).start()
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    record = state.begin("abc123")
+    assert looking and state.alive("abc123")
     record.release()

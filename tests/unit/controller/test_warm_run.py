@@ -19,7 +19,7 @@ from runner.controller.spec import RunRequest
 from runner.controller.warm_up import IDLE_SECONDS
 from runner.engine.contract import ImageInfo
 from runner.engine.fake import GOOD_GUEST, FakeCall, FakeOutcome, FakeSandbox
-from runner.model.errors import PostureFailed, RunnerError
+from runner.model.errors import PostureFailed, QueueLeft, RunnerError
 from runner.policy.load import LoadedPolicy, policy_digest
 from runner.tools.registry import TOOLS
 from tests.support.clocks import ManualClock
@@ -273,6 +273,22 @@ def test_what_was_set_aside_for_a_run_that_never_came_goes(bench: WarmBench) -> 
     bench.boot.advance(IDLE_SECONDS + 1)
     assert bench.pool.round() and waiting.removed
     assert bench.pool.reserved(name) is None
+
+
+def test_what_was_set_aside_for_a_run_that_gets_no_place_waits_for_another_one(bench: WarmBench) -> None:
+    """Else every request that is given up in the queue would leave a container beyond every bound."""
+    waiting = bench.warm()
+    bench.host = replace(bench.host, max_runs=1)
+    with bench.host.places.taken("other", bench.said.append, lambda: True):
+        name = reserve(bench.host, bench.request())
+        for _ in range(2):
+            with (
+                pytest.raises(QueueLeft),
+                open_run(bench.host, bench.request(), bench.said.append, name, lambda: False),
+            ):
+                raise AssertionError("it has no place")
+    assert bench.pool.reserved(name) is None and not waiting.removed
+    assert reserve(bench.host, bench.request()) == name
 
 
 def test_a_run_that_comes_too_late_for_what_was_set_aside_starts_cold_under_its_name(bench: WarmBench) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+from collections.abc import Awaitable, Callable
 
 import pytest
 
 import runner
 from runner.doors import aio, python
 from runner.doors.testing import Call, Outcome
+from runner.doors.waiting import cut_with_its_task, whole
 from runner.model.errors import RepositoryUnavailable
 from tests.support.fake_run import SURE
 from tests.support.policies import P0
@@ -139,6 +141,53 @@ def test_what_keeps_a_run_from_starting_is_raised_where_it_is_awaited() -> None:
     async def go() -> None:
         with pytest.raises(RepositoryUnavailable):
             await aio.Opening(begin)
+
+    asyncio.run(go())
+
+
+def test_a_cancelled_task_ends_its_own_call_and_not_the_one_that_it_waited_for() -> None:
+    program = Waiting()
+
+    async def go() -> None:
+        async with opening(program) as ws:
+            first = asyncio.create_task(ws.run_command(NODE))
+            assert await asyncio.to_thread(program.begun.wait, SURE)
+            second = asyncio.create_task(ws.read_file("src/a.mjs"))
+            await asyncio.sleep(0)
+            second.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await second
+            assert not first.done()
+            first.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await first
+
+    asyncio.run(go())
+
+
+def test_a_cancellation_is_not_lost_to_what_the_work_came_to() -> None:
+    """A call that is refused while its task is cancelled, and a task that is cancelled while its run is closed."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def refused() -> None:
+        begun.set()
+        assert go_on.wait(SURE)
+        raise runner.ToolRefused("git", {"code": "run_ended", "message": "", "details": {}})
+
+    async def cut(wait: Callable[[], Awaitable[object]]) -> None:
+        begun.clear()
+        go_on.clear()
+        task = asyncio.ensure_future(wait())
+        assert await asyncio.to_thread(begun.wait, SURE)
+        task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    async def go() -> None:
+        await cut(lambda: cut_with_its_task(refused, lambda: None, None))
+        await cut(lambda: whole(asyncio.ensure_future(asyncio.to_thread(refused))))
 
     asyncio.run(go())
 

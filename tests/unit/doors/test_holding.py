@@ -212,3 +212,27 @@ def test_only_the_same_user_is_answered(monkeypatch: pytest.MonkeyPatch, held: H
     with suppress(ConnectionError):  # it may have hung up before anything was said
         line.ours.sendall(json.dumps(CALL).encode() + b"\n")
         assert line.ours.recv(1) == b""
+
+
+def test_a_socket_has_its_name_only_once_it_listens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who connects in between would be refused, take the holder for gone, and remove its socket."""
+    seen: list[list[str]] = []
+    listen = socket.socket.listen
+
+    def look_first(made: socket.socket) -> None:
+        seen.append(held_runs(tmp_path))
+        listen(made)
+
+    monkeypatch.setattr(socket.socket, "listen", look_first)
+    with listening(tmp_path, "abc1"):
+        assert seen == [[]] and held_runs(tmp_path) == ["abc1"]
+
+
+def test_a_call_that_is_cancelled_before_it_has_begun_is_ended_all_the_same(waiting: Held) -> None:
+    waiting.holder._key = "mine"  # as a call has it that is about to begin
+    with ThreadPoolExecutor(2) as pool:
+        cancelled = pool.submit(waiting.line().ask, op="cancel", key="mine")
+        answer = pool.submit(waiting.run.call, "workspace.run_command", NODE)
+        assert cancelled.result(SURE) == {"cancelled": True}
+        assert answer.result(SURE)["result"]["killed_by"] == "caller"
+    assert waiting.line().ask(op="cancel", key="yours") == {"cancelled": False}

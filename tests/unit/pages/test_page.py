@@ -167,3 +167,11 @@ def test_numbers_are_in_units_that_people_read() -> None:
     at = "2026-01-02T03:04:05.678+00:00"
     assert (clock_time(at), day_and_time(at), clock_time("then")) == ("03:04:05.678", "2026-01-02 03:04:05", "")
     assert seconds_between(at, "2026-01-02T03:04:06") is None and seconds_between(at, at) == 0.0
+
+
+def test_a_number_that_nothing_can_write_is_left_out(tmp_path: Path) -> None:
+    record = rich_record(tmp_path)
+    noted = json.loads((record.folder / "run.json").read_text())
+    limits = {"cpus": 10**400, "pids": 5, "memoryMiB": float("nan"), "runSeconds": -(10**400)}
+    (record.folder / "run.json").write_text(json.dumps({**noted, "limits": limits}))
+    assert [value for _, value in page_of(record, alive=True).limits] == ["5"]
