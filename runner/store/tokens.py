@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import json
 import re
 import secrets
+import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -30,6 +32,8 @@ _FORM = re.compile(r"runner_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 _PRESET = re.compile(r"[a-z0-9-]+", re.ASCII)
 _LOCAL = "file://"
+_HOST = re.compile(r"(?:[a-z0-9+.-]+://)?(?:[^@/:]*@)?(\[[^\]]*\]|[^/:]*)", re.ASCII)
+_LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _MAX_SECONDS = 366 * 86400
 
 
@@ -158,8 +162,30 @@ def _covers(said: str, address: str) -> bool:
         return address == said
     if not _plain(address):
         return False
-    # What lies on the server's own disk is reached by those tokens only that say so.
-    return address.startswith(said[:-1]) and (said.startswith(_LOCAL) or not address.startswith(_LOCAL))
+    # What lies on the server's own disk, or listens on its loopback, is reached by those tokens only that say so.
+    return address.startswith(said[:-1]) and (_is_here(said) or not _is_here(address))
+
+
+def _is_here(address: str) -> bool:
+    """Whether it leads to the server's own machine, by its host as it is written: names are not looked up."""
+    if address.startswith(_LOCAL):
+        return True
+    host = _HOST.match(address.lower())
+    return host is not None and _is_loopback(host[1].strip("[]").rstrip("."))
+
+
+def _is_loopback(host: str) -> bool:
+    if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
+        return True
+    try:
+        ip = ipaddress.ip_address(socket.inet_aton(host))  # as the system reads it: `127.1` and `0x7f000001` as well
+    except OSError:
+        try:
+            ip = ipaddress.ip_address(host)
+        except ValueError:
+            return False
+    ip = getattr(ip, "ipv4_mapped", None) or ip
+    return ip.is_loopback or ip.is_unspecified  # to connect to 0.0.0.0 is to connect to oneself
 
 
 def _plain(address: str) -> bool:

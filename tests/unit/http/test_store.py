@@ -212,6 +212,43 @@ def test_a_beginning_covers_what_lies_below_it_and_nothing_beside_it(said: str, 
     assert token.may_reach(address) is covered
 
 
+@pytest.mark.parametrize(
+    ("beginning", "rest"),
+    [
+        ("http://127.0.0.1:8000/", "x"),
+        ("http://127.9.9.9/", "x"),
+        ("http://[::1]:8000/", "x"),
+        ("https://[::ffff:127.0.0.1]/", "x"),
+        ("https://[::]/", "x"),
+        ("https://0.0.0.0/", "x"),
+        ("https://127.1/", "x"),
+        ("https://2130706433/", "x"),
+        ("https://localhost/", "x"),
+        ("https://LOCALHOST./", "x"),
+        ("https://git.localhost/", "x"),
+        ("ssh://localhost/", "x"),
+        ("ssh://git@localhost:2222/", "x"),
+        ("localhost:", "srv/x"),
+        ("git@localhost:", "srv/x@y"),
+        ("git@[::1]:", "x"),
+    ],
+)
+def test_what_listens_on_the_servers_own_loopback_is_reached_only_by_a_token_that_says_so(
+    beginning: str, rest: str
+) -> None:
+    def reaches(said: str) -> bool:
+        return Token("i", "a", frozenset({"p"}), (said,), frozenset(Verb), 0, 1, None, "").may_reach(beginning + rest)
+
+    wide = ["*", f"{beginning[:4]}*", f"{beginning[: len(beginning) // 2]}*"]
+    assert [reaches(said) for said in wide] == [False] * 3
+    assert reaches(f"{beginning}*") and reaches(beginning + rest)
+
+
+@pytest.mark.parametrize("address", ["https://localhost.example/x", "https://a.example/localhost:/x", "https://1.27/x"])
+def test_a_host_elsewhere_that_looks_like_the_loopback_is_covered_by_a_beginning(address: str) -> None:
+    assert Token("i", "a", frozenset({"p"}), ("*",), frozenset(Verb), 0, 1, None, "").may_reach(address)
+
+
 def test_a_policy_file_is_used_only_by_a_token_that_names_it() -> None:
     token = Token("i", "a", frozenset({"*", "./p.yml"}), ("*",), frozenset(Verb), 0, 1, None, "")
     assert [token.may_use_policy(name) for name in ("default", "./p.yml", "./q.yml", "/etc/x", "a/b")] == [
