@@ -16,6 +16,7 @@ from runner.controller.spec import RunRequest
 from runner.doors import render
 from runner.doors.asking import request_of
 from runner.doors.http.app import Parts, make_app
+from runner.doors.http.heads import PromptHeads
 from runner.doors.http.limits import TransportLimits
 from runner.doors.http.listening import Place, listen, require_safe
 from runner.doors.http.signing_in import web_pages
@@ -99,6 +100,7 @@ def _serve(
 def _server(app: FastAPI, place: Place) -> uvicorn.Server:
     config = uvicorn.Config(
         app,
+        http=PromptHeads,
         log_config=None,
         access_log=False,
         server_header=False,

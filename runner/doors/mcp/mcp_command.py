@@ -18,6 +18,7 @@ from runner.controller.spec import MAX_DEPTH, RunRequest
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
 from runner.doors.http.callers import Callers
+from runner.doors.http.heads import PromptHeads
 from runner.doors.http.listening import Place, listen, require_safe
 from runner.doors.mcp.http import PATH, Admit, mcp_app, reached_by
 from runner.doors.mcp.server import make_server
@@ -122,6 +123,7 @@ def admitting(request: RunRequest, policy: str) -> Admit:
 def _serve(app: Starlette, place: Place) -> None:
     config = uvicorn.Config(
         app,
+        http=PromptHeads,
         log_config=None,
         access_log=False,
         server_header=False,
