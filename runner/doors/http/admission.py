@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from anyio import to_thread
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from runner.doors.http.callers import Callers
 from runner.doors.http.limits import Shares
 from runner.doors.http.metrics import Metrics
-from runner.doors.http.problems import Unauthorized, problem_of
+from runner.doors.http.problems import Unauthorized, problem, problem_of
 from runner.doors.http.tracing import Tracing
 from runner.model.errors import RunnerError
 from runner.serving.refusals import ServiceRefusal
@@ -23,8 +22,8 @@ _API = "/v1/"
 class Admission:
     """ASGI middleware: a request of the API has a good token, which is `request.state.token` from here on.
 
-    The tenant's share is taken until the last byte of the answer, streams included. A body is not read before that: it
-    may be large, and its sender anybody.
+    The tenant's share is taken until the last byte of the answer, streams included, and longer where the work for it
+    goes on (`request.state.share`). A body is not read before that: it may be large, and its sender anybody.
     """
 
     def __init__(self, app: ASGIApp, callers: Callers, shares: Shares) -> None:
@@ -32,17 +31,22 @@ class Admission:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
+        if scope["type"] == "http" and {b"content-length", b"transfer-encoding"} <= dict(scope["headers"]).keys():
+            # Whatever is in front of the server may have taken the other one, and then sees another request than it.
+            answer = problem(400, "ambiguous_length", "The body has two lengths.", "Send one.", {"Connection": "close"})
+            await answer(scope, receive, send)
+            return
         if scope["type"] != "http" or not scope["path"].startswith(_API) or scope["path"] == OPENAPI_URL:
             await self._app(scope, receive, send)
             return
         try:
-            token = await to_thread.run_sync(self._callers.of_headers, Headers(scope=scope))
+            token = await self._callers.of_headers(Headers(scope=scope))
             share = self._shares.take(token.tenant)
         except (Unauthorized, ServiceRefusal, RunnerError) as error:
             await problem_of(error)(scope, receive, send)
             return
         with share:
-            scope.setdefault("state", {})["token"] = token
+            scope.setdefault("state", {}).update(token=token, share=share)
             await self._app(scope, receive, send)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
 from anyio import CapacityLimiter, to_thread
@@ -156,7 +156,8 @@ def _calls(door: _Door, metrics: Metrics) -> APIRouter:
             return answer
 
         if "text/event-stream" in request.headers.get("accept", ""):
-            return StreamingResponse(call_events(act, door.calls), media_type="text/event-stream")
+            told = call_events(act, door.calls, request.state.share.until)
+            return StreamingResponse(told, media_type="text/event-stream")
         return await off(act)
 
     return router
@@ -213,8 +214,8 @@ def _called(service: Service, token: Token, run_id: str, tool: str, body: bytes,
     return service.call(token, run_id, tool, arguments, on_output)
 
 
-def _asking(verb: Verb) -> Callable[[Request], Token]:
-    def asking(request: Request) -> Token:
+def _asking(verb: Verb) -> Callable[[Request], Awaitable[Token]]:
+    async def asking(request: Request) -> Token:
         return require_verb(request.state.token, verb)  # `Admission` has put it there
 
     return asking

@@ -8,23 +8,22 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
-from fastapi.responses import PlainTextResponse
+from fastapi import APIRouter, FastAPI
 
 from runner.controller.host import Host
 from runner.doors.http.admission import OPENAPI_URL, Admission, Seen
 from runner.doors.http.api import api
-from runner.doors.http.callers import Callers, require_verb
-from runner.doors.http.described import BEARER, describe, errors
-from runner.doors.http.forms import HealthForm
+from runner.doors.http.callers import Callers
+from runner.doors.http.described import describe
+from runner.doors.http.health import Readiness, health
 from runner.doors.http.limits import BodyLimits, Shares, TransportLimits
-from runner.doors.http.metrics import CONTENT_TYPE, Metrics
-from runner.doors.http.problems import handle_errors, problem
+from runner.doors.http.metrics import Metrics
+from runner.doors.http.problems import handle_errors
 from runner.doors.http.tracing import Tracing
 from runner.model.errors import RunnerError
 from runner.model.version import VERSION
 from runner.serving.service import Service
-from runner.store.tokens import TokenStore, Verb
+from runner.store.tokens import TokenStore
 
 __all__ = ["Parts", "make_app"]
 
@@ -65,7 +64,8 @@ def make_app(parts: Parts) -> FastAPI:
     metrics = Metrics(parts.service.live_count)
     callers, shares = Callers(parts.tokens, parts.host.unix), Shares(parts.limits, parts.clock)
     handle_errors(app)
-    app.include_router(_health(parts, callers, metrics))
+    readiness = Readiness(lambda: _ask(parts), parts.clock, parts.limits.ready_seconds)
+    app.include_router(health(readiness, callers, metrics))
     app.include_router(api(parts.service, metrics, parts.host.state))
     if parts.pages is not None:
         app.include_router(parts.pages(callers, shares))
@@ -83,36 +83,6 @@ async def _sweep_now_and_then(service: Service) -> None:
             await to_thread.run_sync(service.sweep)
 
 
-def _health(parts: Parts, callers: Callers, metrics: Metrics) -> APIRouter:
-    router = APIRouter()
-
-    @router.get("/healthz", response_model=HealthForm, summary="Whether the process answers")
-    def healthz() -> HealthForm:
-        return HealthForm(status="ok")
-
-    @router.get(
-        "/readyz", response_model=HealthForm, summary="Whether engine and database answer", responses=errors(503)
-    )
-    def readyz() -> Response | HealthForm:
-        try:
-            parts.host.engine.info()
-            parts.service.check()
-        except RunnerError as error:
-            # Which of the two is enough for whoever may not know more: the request has no token.
-            return problem(503, error.code, "The server cannot open runs.", "`runner doctor` on its host says more.")
-        return HealthForm(status="ok")
-
-    def monitor(request: Request) -> None:
-        require_verb(callers.of_headers(request.headers), Verb.METRICS)
-
-    @router.get(
-        "/metrics",
-        summary="Prometheus' metrics",
-        dependencies=[Depends(monitor), BEARER],
-        response_class=PlainTextResponse,
-        responses=errors(401, 403, 503),
-    )
-    def exposed() -> Response:
-        return Response(metrics.text(), media_type=CONTENT_TYPE)
-
-    return router
+def _ask(parts: Parts) -> None:
+    parts.host.engine.info()
+    parts.service.check()

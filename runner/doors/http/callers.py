@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from anyio import CapacityLimiter, to_thread
 from starlette.datastructures import Headers
 
 from runner.doors.http.problems import Unauthorized
@@ -15,6 +16,9 @@ __all__ = ["COOKIE", "Callers", "require_verb"]
 COOKIE = "runner_token"
 """Set for the pages only: HttpOnly, SameSite=Strict. The API never takes it, so no other site can use it there."""
 
+_LOOKUPS_AT_ONCE = 8
+"""Threads for look-ups alone: whatever else takes its time, and whoever waits for that, is in nobody's way here."""
+
 _HINT = "Send `Authorization: Bearer TOKEN`; `runner token create` makes one."
 
 
@@ -24,8 +28,9 @@ class Callers:
     def __init__(self, tokens: TokenStore, unix: Callable[[], float]) -> None:
         self._tokens = tokens
         self._unix = unix
+        self._lookups = CapacityLimiter(_LOOKUPS_AT_ONCE)
 
-    def of_headers(self, headers: Headers) -> Token:
+    async def of_headers(self, headers: Headers) -> Token:
         """The token of a request.
 
         Raises:
@@ -34,11 +39,11 @@ class Callers:
         scheme, _, text = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not text:
             raise Unauthorized("token_missing", "The request has no token.", _HINT)
-        return self.of_text(text.strip())
+        return await self.of_text(text.strip())
 
-    def of_text(self, text: str) -> Token:
+    async def of_text(self, text: str) -> Token:
         """The token that the text is. Raises as `of_headers`."""
-        token = self._tokens.known(text)
+        token = await to_thread.run_sync(self._tokens.known, text, limiter=self._lookups)
         if token is None:
             raise Unauthorized("token_wrong", "The token is not known here.", _HINT)
         state = token.state(self._unix())

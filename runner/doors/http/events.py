@@ -28,8 +28,13 @@ def _event(name: str, data: str, identity: int | None = None) -> str:
     return f"{head}event: {name}\ndata: {data}\n\n"
 
 
-async def call_events(act: Callable[..., dict[str, Any]], calls: CapacityLimiter) -> AsyncIterator[str]:
-    """`output` events in base64, since output is bytes and untrusted; `skipped`, `answer` or `problem` at the end."""
+async def call_events(
+    act: Callable[..., dict[str, Any]], calls: CapacityLimiter, begun: Callable[[asyncio.Future[Any]], None]
+) -> AsyncIterator[str]:
+    """`output` events in base64, since output is bytes and untrusted; `skipped`, `answer` or `problem` at the end.
+
+    `begun` is told the work, which goes on when nobody reads any more.
+    """
     loop = asyncio.get_running_loop()
     waiting: asyncio.Queue[tuple[str, bytes] | None] = asyncio.Queue()
     skipped = 0
@@ -45,6 +50,7 @@ async def call_events(act: Callable[..., dict[str, Any]], calls: CapacityLimiter
         loop.call_soon_threadsafe(put, (stream, data))
 
     task = asyncio.ensure_future(to_thread.run_sync(lambda: act(see), limiter=calls))
+    begun(task)
     task.add_done_callback(lambda _done: waiting.put_nowait(None))
     while (piece := await waiting.get()) is not None:
         stream, data = piece

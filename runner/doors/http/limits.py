@@ -8,16 +8,16 @@ share alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from runner.doors.http.problems import problem
 from runner.serving.refusals import Busy
 
-__all__ = ["BodyLimits", "Shares", "TransportLimits"]
+__all__ = ["BodyLimits", "Shares", "Taken", "TransportLimits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class TransportLimits:
     body_bytes: int = 8 * 1024 * 1024  # a larger file is written by a command
     open_body_bytes: int = 16 * 1024  # of a request that needs no token: the form to sign in with
     body_seconds: float = 30.0
+    ready_seconds: float = 5.0  # for engine and database to say that they are there
     requests_per_minute: int = 1200  # of a tenant: an agent makes some calls a second
     requests_at_once: int = 32  # of a tenant, those that wait for a run included
 
@@ -100,6 +101,30 @@ class _Share:
     fresh: bool = field(default=True)
 
 
+class Taken:
+    """One request's place in its tenant's share: given back with the end of the block that it is entered for."""
+
+    def __init__(self, share: _Share) -> None:
+        self._share = share
+        self._work: asyncio.Future[Any] | None = None
+
+    def until(self, work: asyncio.Future[Any]) -> None:
+        """Kept until that is done, also past the block: whoever hangs up does not free the thread that works on."""
+        self._work = work
+
+    def __enter__(self) -> None:
+        """The block begins."""
+
+    def __exit__(self, *_: object) -> None:
+        if self._work is None or self._work.done():
+            self._give_back()
+        else:
+            self._work.add_done_callback(self._give_back)
+
+    def _give_back(self, _done: object = None) -> None:
+        self._share.at_once -= 1
+
+
 class Shares:
     """What each tenant has of the server. For one event loop: nothing in it waits. There are as many as have tokens."""
 
@@ -108,8 +133,8 @@ class Shares:
         self._clock = clock
         self._of: dict[str, _Share] = {}
 
-    def take(self, tenant: str) -> AbstractContextManager[None]:
-        """One request of the tenant is being answered until the end of the block that the answer is entered for.
+    def take(self, tenant: str) -> Taken:
+        """One more request of the tenant is being answered.
 
         Raises:
             Busy: it has had its share.
@@ -124,17 +149,9 @@ class Shares:
             raise Busy("too_many_requests", "The tenant has too many requests in flight.", hint)
         share.allowance -= 1
         share.at_once += 1
-        return _given_back(share)
+        return Taken(share)
 
     def _refill(self, share: _Share) -> None:
         now, most = self._clock(), float(self._limits.requests_per_minute)
         gained = most if share.fresh else (now - share.seen) * most / 60
         share.allowance, share.seen, share.fresh = min(most, share.allowance + gained), now, False
-
-
-@contextmanager
-def _given_back(share: _Share) -> Iterator[None]:
-    try:
-        yield
-    finally:
-        share.at_once -= 1

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
 from urllib.parse import parse_qs, quote
 
-from anyio import to_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.exceptions import HTTPException
@@ -60,7 +58,7 @@ def web_pages(host: Host, service: Service, key: Callable[[], PublicKey | None],
     def made(callers: Callers, shares: Shares) -> APIRouter:
         async def viewer(request: Request) -> AsyncIterator[TenantRuns]:
             try:
-                token = await to_thread.run_sync(partial(_reader, callers, request.cookies.get(COOKIE, "")))
+                token = await _reader(callers, request.cookies.get(COOKIE, ""))
             except (Unauthorized, ServiceRefusal) as error:
                 where = f"/login?next={quote(request.url.path)}"
                 raise HTTPException(303, headers={"Location": where}) from error
@@ -89,7 +87,7 @@ def _signing_in(callers: Callers, unix: Callable[[], float], *, secure: bool) ->
         sent = parse_qs((await request.body()).decode("utf-8", "replace"))  # its size is bounded by `BodyLimits`
         after, text = _after(sent.get("next", [_HOME])[0]), sent.get("token", [""])[0].strip()
         try:
-            token = await to_thread.run_sync(partial(_reader, callers, text))
+            token = await _reader(callers, text)
         except Unauthorized as error:
             return login_page("/login", after, str(error), 401)
         except ServiceRefusal as error:
@@ -110,8 +108,8 @@ def _signing_in(callers: Callers, unix: Callable[[], float], *, secure: bool) ->
     return router
 
 
-def _reader(callers: Callers, text: str) -> Token:
-    return require_verb(callers.of_text(text), Verb.READ)
+async def _reader(callers: Callers, text: str) -> Token:
+    return require_verb(await callers.of_text(text), Verb.READ)
 
 
 def _after(said: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from anyio import to_thread
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
@@ -73,7 +72,7 @@ class _Door:
         """Handles one request."""
         request = Request(scope)
         try:
-            token = await to_thread.run_sync(self._callers.of_headers, request.headers)
+            token = await self._callers.of_headers(request.headers)
             self._admit(require_verb(token, Verb.RUN))
         except Unauthorized as error:
             headers = {"WWW-Authenticate": 'Bearer realm="runner"'}

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import to_thread
 from starlette.types import Message, Receive, Scope, Send
 
 from runner.doors.http.limits import BodyLimits, Shares, TransportLimits
+from runner.engine.fake import FakeCall, FakeOutcome
 from runner.serving.refusals import Busy
 from tests.support.clocks import ManualClock
-from tests.support.http_bench import HttpBench
+from tests.support.http_bench import HttpBench, Tenant
+from tests.support.waiting import wait_until
 
 SMALL = TransportLimits(body_bytes=1000, open_body_bytes=10)
 
@@ -110,6 +114,84 @@ def test_a_share_is_given_back_with_the_end_of_the_answer_and_however_it_ended()
         raise ZeroDivisionError
     with shares.take("a"):
         pass
+
+
+@pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
+def test_a_call_whose_client_hung_up_keeps_its_share_until_its_work_is_done(tmp_path: Path, accept: str) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def node(_call: FakeCall) -> FakeOutcome:
+        begun.set()
+        assert go_on.wait(60)
+        return FakeOutcome()
+
+    with HttpBench(tmp_path, limits=TransportLimits(requests_at_once=1)) as http:
+        http.program("node", node)
+        a, b = http.tenant("a"), http.tenant("b")
+        calling = http.portal.start_task_soon(_hung_up, http, a, a.open(), accept, begun)
+        try:
+            assert begun.wait(60)
+            if accept == "text/event-stream":
+                calling.result(60)  # nobody is answered any more
+            refused = a.get("/v1/runs")
+            assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+            assert b.get("/v1/runs").status_code == 200
+        finally:
+            go_on.set()
+        calling.result(60)
+        wait_until(lambda: a.get("/v1/runs").status_code == 200)
+
+
+async def _hung_up(http: HttpBench, tenant: Tenant, run: str, accept: str, begun: threading.Event) -> None:
+    """A call whose client is gone as soon as its program has begun."""
+    body = [{"type": "http.request", "body": b'{"argv": ["node", "src/app.mjs"]}'}]
+
+    async def receive() -> Message:
+        if body:
+            return body.pop()
+        await to_thread.run_sync(begun.wait)
+        return {"type": "http.disconnect"}
+
+    async def send(_message: Message) -> None:
+        """Into the void."""
+
+    headers = [(b"authorization", f"Bearer {tenant.text}".encode()), (b"accept", accept.encode())]
+    path = f"/v1/runs/{run}/tools/workspace.run_command"
+    scope: dict[str, Any] = {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.3"}, "method": "POST", "path": path,
+        "query_string": b"", "headers": headers,
+    }  # fmt: skip
+    await http.app(scope, receive, send)
+
+
+def test_a_body_with_two_lengths_is_refused_before_anything_else_and_its_connection_closed(tmp_path: Path) -> None:
+    both = {"Transfer-Encoding": "chunked", "Content-Length": "5"}
+    with HttpBench(tmp_path) as http:
+        for path in ("/v1/runs", "/login", "/healthz"):
+            refused = http.client.request("POST", path, headers=both, content=b"0\r\n\r\n")
+            assert (refused.status_code, refused.json()["code"]) == (400, "ambiguous_length")
+            assert refused.headers["connection"] == "close"
+
+
+def test_threads_that_others_use_up_keep_nobody_from_being_known(tmp_path: Path) -> None:
+    with HttpBench(tmp_path) as http:
+        a = http.tenant("a")
+        with http.portal.wrap_async_context_manager(_no_threads()):
+            answers = [a.get("/v1/runs"), *(http.client.request("GET", path) for path in ("/healthz", "/readyz"))]
+            assert [answer.status_code for answer in answers] == [200] * 3
+
+
+@asynccontextmanager
+async def _no_threads() -> AsyncIterator[None]:
+    threads = to_thread.current_default_thread_limiter()
+    users = [object() for _ in range(int(threads.available_tokens))]
+    for user in users:
+        threads.acquire_on_behalf_of_nowait(user)
+    try:
+        yield
+    finally:
+        for user in users:
+            threads.release_on_behalf_of(user)
 
 
 def test_a_tenant_has_no_more_runs_than_it_may_until_one_has_ended(tmp_path: Path) -> None:

@@ -18,6 +18,10 @@ from runner.serving.refusals import NoSuchRun
 ANSWER = {"ok": True}
 
 
+def unheeded(_work: object) -> None:
+    """Whoever keeps a place until the work is done."""
+
+
 def _kinds(told: list[str]) -> list[tuple[str, Any]]:
     lines = [dict(line.split(": ", 1) for line in one.strip().splitlines()) for one in told]
     return [(one["event"], json.loads(one["data"])) for one in lines]
@@ -35,7 +39,7 @@ def test_a_slow_reader_holds_up_no_command_and_is_told_how_much_it_missed() -> N
         return ANSWER
 
     async def read() -> list[str]:
-        stream = call_events(act, CapacityLimiter(1))
+        stream = call_events(act, CapacityLimiter(1), unheeded)
         told = [await anext(stream)]
         go_on.set()
         await to_thread.run_sync(done.wait)  # the command ends although nobody reads
@@ -60,7 +64,7 @@ def test_a_reader_that_goes_away_leaves_the_command_to_its_end() -> None:
         return ANSWER
 
     async def leave() -> None:
-        stream = call_events(act, CapacityLimiter(1))
+        stream = call_events(act, CapacityLimiter(1), unheeded)
         await anext(stream)
         await stream.aclose()  # type: ignore[attr-defined]  # it is a generator
         go_on.set()
@@ -75,7 +79,7 @@ def test_a_refusal_while_a_stream_is_open_is_its_last_event() -> None:
         raise NoSuchRun
 
     async def read() -> list[str]:
-        return [one async for one in call_events(act, CapacityLimiter(1))]
+        return [one async for one in call_events(act, CapacityLimiter(1), unheeded)]
 
     (only,) = _kinds(asyncio.run(read()))
     assert (only[0], only[1]["code"]) == ("problem", "no_such_run")

@@ -15,10 +15,12 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from runner.doors.http import tracing
+from runner.doors.http.limits import TransportLimits
 from runner.engine.fake import FakeCall, FakeOutcome
 from runner.model.errors import EngineUnavailable
 from runner.store import database
 from tests.support.http_bench import HttpBench
+from tests.support.waiting import wait_until
 
 
 @contextmanager
@@ -152,7 +154,42 @@ def test_an_engine_that_is_away_makes_the_server_not_ready_and_does_not_end_it(
     assert (told.status_code, told.json()["code"]) == (503, "engine_unavailable")
     assert "nobody answers" not in told.text
     monkeypatch.undo()
+    http.clock.advance(1)
     assert http.client.request("GET", "/readyz").status_code == 200
+
+
+def test_an_engine_that_hangs_takes_one_thread_however_many_ask_whether_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    go_on = threading.Event()
+
+    def hangs() -> None:
+        asked.append(1)
+        assert go_on.wait(60)
+
+    with HttpBench(tmp_path, limits=TransportLimits(ready_seconds=0.001)) as http:
+        monkeypatch.setattr(http.bench.engine, "info", hangs)
+        a = http.tenant("a")
+        try:
+            told = [http.client.request("GET", "/readyz") for _ in range(45)]
+            http.clock.advance(60)
+            told.append(http.client.request("GET", "/readyz"))
+            assert {(one.status_code, one.json()["code"]) for one in told} == {(503, "not_answered_yet")}
+            assert a.get("/v1/runs").status_code == http.client.request("GET", "/healthz").status_code == 200
+            assert len(asked) == 1
+        finally:
+            go_on.set()
+        wait_until(lambda: http.client.request("GET", "/readyz").status_code == 200)
+
+
+def test_whether_a_server_is_ready_is_asked_once_a_second(http: HttpBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[float] = []
+    monkeypatch.setattr(http.bench.engine, "info", lambda: asked.append(http.clock()))
+    for _ in range(4):
+        assert [http.client.request("GET", "/readyz").status_code for _ in range(3)] == [200] * 3
+        http.clock.advance(0.5)
+    assert asked == [1000.0, 1001.0]
 
 
 def test_a_monitor_is_told_how_much_and_not_of_whom(http: HttpBench) -> None:
