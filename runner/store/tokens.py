@@ -12,7 +12,6 @@ import ipaddress
 import json
 import re
 import secrets
-import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -33,6 +32,7 @@ _NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 _PRESET = re.compile(r"[a-z0-9-]+", re.ASCII)
 _LOCAL = "file://"
 _HOST = re.compile(r"(?:[a-z0-9+.-]+://)?(?:[^@/:]*@)?(\[[^\]]*\]|[^/:]*)", re.ASCII)
+_NUMBERS = re.compile(r"(?:0x[0-9a-f]+|[0-9]+)(?:\.(?:0x[0-9a-f]+|[0-9]+))*", re.ASCII)
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _MAX_SECONDS = 366 * 86400
 
@@ -178,12 +178,9 @@ def _is_loopback(host: str) -> bool:
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
         return True
     try:
-        ip = ipaddress.ip_address(socket.inet_aton(host))  # as the system reads it: `127.1` and `0x7f000001` as well
-    except OSError:
-        try:
-            ip = ipaddress.ip_address(host)
-        except ValueError:
-            return False
+        ip = ipaddress.ip_address(host)
+    except ValueError:
+        return _NUMBERS.fullmatch(host) is not None  # `127.1` and `0x7f000001` lead there too
     ip = getattr(ip, "ipv4_mapped", None) or ip
     return ip.is_loopback or ip.is_unspecified  # to connect to 0.0.0.0 is to connect to oneself
 

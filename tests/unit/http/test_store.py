@@ -223,6 +223,8 @@ def test_a_beginning_covers_what_lies_below_it_and_nothing_beside_it(said: str, 
         ("https://0.0.0.0/", "x"),
         ("https://127.1/", "x"),
         ("https://2130706433/", "x"),
+        ("https://0x7f.0.0.1/", "x"),
+        ("https://0177.0.0.1/", "x"),
         ("https://localhost/", "x"),
         ("https://LOCALHOST./", "x"),
         ("https://git.localhost/", "x"),
@@ -244,7 +246,9 @@ def test_what_listens_on_the_servers_own_loopback_is_reached_only_by_a_token_tha
     assert reaches(f"{beginning}*") and reaches(beginning + rest)
 
 
-@pytest.mark.parametrize("address", ["https://localhost.example/x", "https://a.example/localhost:/x", "https://1.27/x"])
+@pytest.mark.parametrize(
+    "address", ["https://localhost.example/x", "https://a.example/localhost:/x", "https://8.8.8.8/x"]
+)
 def test_a_host_elsewhere_that_looks_like_the_loopback_is_covered_by_a_beginning(address: str) -> None:
     assert Token("i", "a", frozenset({"p"}), ("*",), frozenset(Verb), 0, 1, None, "").may_reach(address)
 
