@@ -7,11 +7,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from runner.doors.http.heads import PromptHeads
+from runner.doors.http.listening import Place
+from runner.doors.http.serve_command import _server
 from tests.support.clocks import ManualClock
 
 HEAD = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -25,8 +25,8 @@ class Connection(asyncio.Transport):
         self.closed, self.sent, self._clock = False, b"", clock
         loop = asyncio.get_running_loop()
         loop.time = clock  # type: ignore[method-assign]
-        config = uvicorn.Config(app, http=PromptHeads, log_config=None, access_log=False, lifespan="off")
-        self._protocol = PromptHeads(config, ServerState(), {})
+        config = _server(app, Place()).config
+        self._protocol: Any = config.http_protocol_class(config=config, server_state=ServerState(), app_state={})  # type: ignore[call-arg]
         self._protocol.connection_made(self)
 
     async def send(self, data: bytes) -> None:
