@@ -38,7 +38,7 @@ from runner.gate.address import Address
 from runner.model.errors import ErrorCode, ExitCode, RunnerError, SandboxLost, ToolError
 from runner.policy.redaction import passwords_in, secrets_of
 
-__all__ = ["Progress", "Run", "keep_ready", "open_run", "reserve"]
+__all__ = ["Progress", "Run", "keep_ready", "open_run", "reserve", "unreserving"]
 
 Progress = Callable[[str], None]
 
@@ -137,14 +137,14 @@ def open_run(
     key = host.signing_key()  # a run that could not be sealed is not started
     place = nullcontext() if address is None else host.places.taken(address.url, progress, wanted)
     with ExitStack() as stack:
-        with _unreserving(host, run_id):
+        with unreserving(host, run_id):
             stack.enter_context(place)
         yield stack.enter_context(_kept(host, request, progress, address, key, run_id))
 
 
 @contextmanager
-def _unreserving(host: Host, run_id: str | None) -> Iterator[None]:
-    """What was set aside for a run that never gets its place waits for another one."""
+def unreserving(host: Host, run_id: str | None) -> Iterator[None]:
+    """What was set aside for a run that the block does not bring further waits for another one."""
     try:
         yield
     except BaseException:

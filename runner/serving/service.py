@@ -24,7 +24,7 @@ from typing import Any
 from runner.controller.held import Ending, HeldRun
 from runner.controller.host import Host
 from runner.controller.prepare import address_of
-from runner.controller.run import reserve
+from runner.controller.run import reserve, unreserving
 from runner.controller.spec import RunRequest
 from runner.controller.sweep import sweep
 from runner.engine.contract import OutputSink
@@ -205,7 +205,8 @@ class Service:
             code=None,
             because="",
         )
-        added = self._store.add(fresh, key)
+        with unreserving(self._host, fresh.id):
+            added = self._store.add(fresh, key)
         return added, added.id == fresh.id
 
     def _begin(self, identity: str, request: RunRequest, live: _Live) -> None:
