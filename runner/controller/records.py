@@ -174,6 +174,13 @@ class StateFolder:
             return noted
         return None
 
+    def ending(self, run_id: str) -> str:
+        """How a run ended: its report's status; without one its controller was killed."""
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            report = json.loads((self.path / "runs" / run_id / "report.json").read_text(encoding="utf-8"))
+            return str(report["status"])
+        return "killed"
+
     def runs(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Run ids and what was noted of each at its start, newest folder first."""
         folders = sorted((self.path / "runs").iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)

@@ -67,7 +67,7 @@ def main() -> None:
     signal.signal(signal.SIGHUP, _interrupt)
     try:
         called = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-        command_line(None if completing() else called)(standalone_mode=True)
+        command_line(None if completing() else called)(prog_name="runner", standalone_mode=True)
     except RunnerError as error:
         render.error_line(error.message if error.message.endswith((".", "?")) else f"{error.message}.", error.hint)
         raise SystemExit(int(error.exit_code)) from None

@@ -14,6 +14,7 @@ from runner.controller.cache_store import CacheStore
 from runner.controller.host import Host
 from runner.controller.kept_archive import store_of
 from runner.controller.places import Waiting
+from runner.controller.records import StateFolder
 from runner.controller.sweep import is_orphan, sweep
 from runner.doors import render
 from runner.doors.rows import Format, Output, print_rows
@@ -23,8 +24,13 @@ from runner.settings import Settings
 
 __all__ = ["gc", "ps"]
 
+_MOST_ENDED = 50
 
-def ps(output: Output = Format.TABLE) -> None:
+
+def ps(
+    output: Output = Format.TABLE,
+    everything: Annotated[bool, typer.Option("--all", "-a", help=f"The last {_MOST_ENDED} that ended, too.")] = False,
+) -> None:
     """List what the engine holds of our runs: running, warm, left by a crash. Then those that wait for a place.
 
     Example: runner ps -o json
@@ -34,7 +40,9 @@ def ps(output: Output = Format.TABLE) -> None:
         known = dict(host.state.runs())
         rows = [_listed(host, found, known, now) for found in _all(host)]
         rows += [_waiting(place, repository) for place, repository in host.places.waiting()]
-    print_rows(rows, ("run", "kind", "state", "repository", "deadline", "orphan"), output)
+        if everything:
+            rows += _ended(host.state, known)
+    print_rows(rows, ("run", "kind", "name", "state", "repository", "deadline", "orphan"), output)
 
 
 def gc(
@@ -96,6 +104,23 @@ def _row(found: SandboxInfo, noted: dict[str, Any], orphan: bool) -> dict[str, A
         "deadline": deadline,
         "orphan": orphan,
     }
+
+
+def _ended(state: StateFolder, known: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """The newest runs that have ended, each with how; `runner show` and `runner audit show` have the rest."""
+    names = [name for name in known if not state.alive(name)][:_MOST_ENDED]
+    nothing = dict.fromkeys(("name", "deadline"), "")
+    return [
+        {
+            **nothing,
+            "run": name,
+            "kind": "record",
+            "state": state.ending(name),
+            "repository": known[name].get("repository") or "",
+            "orphan": False,
+        }
+        for name in names
+    ]
 
 
 def _waiting(place: Waiting, repository: str) -> dict[str, Any]:

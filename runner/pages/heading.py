@@ -37,10 +37,12 @@ def heading_of(folder: RecordFolder, story: Story, report: ReportFile | None) ->
     """The run in a few words."""
     intent = folder.intent()
     asked = intent if story.started is None else story.started.model_dump()
-    lasted = seconds_between(story.first_at, story.last_at)
+    status = _status(folder, story, report)
+    # Of a run that goes on, the log's last line only tells when something last happened.
+    lasted = None if status == "running" else seconds_between(story.first_at, story.last_at)
     return Heading(
         run_id=folder.run_id,
-        status=_status(folder, story, report),
+        status=status,
         repository=_named(asked.get("repository")),
         ref=_named(asked.get("ref")),
         policy=_named(asked.get("policy")),

@@ -283,6 +283,26 @@ def test_ps_shows_who_waits_for_a_place(runner: Any, monkeypatch: pytest.MonkeyP
     assert (last["kind"], last["state"], last["repository"]) == ("queue", "waits, 1 of 1", "file:///b")
 
 
+@pytest.mark.usefixtures("engine")
+def test_ps_with_all_names_runs_that_ended_and_how(runner: Any, tmp_path: Path) -> None:
+    state = StateFolder(tmp_path / "runner-state")
+    for name, status in (("aa11", "completed"), ("bb22", None)):
+        record = state.begin(name)
+        record.note("run.json", {"run": name, "repository": f"file:///{name}"})
+        if status is not None:
+            record.note("report.json", {"status": status})
+        record.release()
+    alive = state.begin("cc33")
+    alive.note("run.json", {"run": "cc33", "repository": "file:///cc33"})
+    rows = [row for row in json.loads(runner("ps", "--all", "-o", "json").out) if row["kind"] == "record"]
+    alive.release()
+    assert {(row["run"], row["state"], row["repository"]) for row in rows} == {
+        ("aa11", "completed", "file:///aa11"),
+        ("bb22", "killed", "file:///bb22"),
+    }
+    assert not any(row["kind"] == "record" for row in json.loads(runner("ps", "-o", "json").out))
+
+
 def test_gc_removes_orphans_alone_and_a_dry_run_removes_nothing(runner: Any, engine: Daemon) -> None:
     dry = runner("gc", "--dry-run", "-o", "json")
     assert [row["run"] for row in json.loads(dry.out)] == ["r-old"]
