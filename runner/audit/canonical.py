@@ -8,10 +8,13 @@ from typing import Any
 
 __all__ = ["canonical", "digest"]
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+"""Made once: each call writes several of these values."""
+
 
 def canonical(value: Any) -> bytes:
     """Sorted keys, no blanks, ASCII by escapes: equal values have equal bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode("ascii")
+    return _ENCODER.encode(value).encode("ascii")
 
 
 def digest(value: Any) -> str:
