@@ -53,7 +53,7 @@ def mcp(
     tls_cert: Annotated[Path | None, typer.Option("--tls-cert", help="Certificate chain, PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="Its key, PEM.")] = None,
 ) -> None:
-    """Serve the tools of a run over MCP: one run for each session, opened when it begins and torn down with it.
+    """Serve the tools of a run over MCP: one for each session, opened at its first question for tools, ended with it.
 
     Over standard input and output the client starts this program. Over HTTP each request needs a token
     (`runner token create`).
