@@ -10,22 +10,19 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import Any
 
 import docker
-import requests
-from docker.errors import APIError, DockerException, NotFound
-from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_exponential
+from docker.errors import NotFound
 
 from runner.engine.contract import EngineInfo, ImageInfo, Sandbox, SandboxInfo, SandboxSpec
+from runner.engine.docker_containers import DockerContainers, engine_errors
 from runner.engine.docker_sandbox import DockerSandbox
 from runner.engine.docker_spec import (
     LABEL_CONTROLLER,
     LABEL_DEADLINE,
     LABEL_RUN,
-    ContainerPlan,
     called_in_errors,
     container_plan,
     root_of,
@@ -33,46 +30,13 @@ from runner.engine.docker_spec import (
 from runner.engine.known_flaws import Component, require_sound_engine
 from runner.model.errors import EngineUnavailable
 
-__all__ = ["DockerEngine", "components_of", "engine_errors"]
+__all__ = ["DockerEngine", "components_of"]
 
 _API_TIMEOUT_SECONDS = 30  # one engine call; a start on a loaded host takes a few seconds
-_REMOVE_SECONDS = 30.0  # the bound of a verified removal
 _UNIX_SECONDS = re.compile(r"[0-9]{1,11}")  # up to the year 5138; a label is anybody's who may talk to the engine
 _STARTS_PER_CORE = 3  # with more of them at once each takes seconds, and no more of them end
 KEEPER_GRACE_SECONDS = 60
 """How much longer than the run the container may live: the controller ends the run first, in an orderly way."""
-
-
-class _StillThere(Exception):
-    """Removal is under way; ask again."""
-
-
-@contextlib.contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
-    """Turn whatever the SDK raises into EngineUnavailable that says what was being done.
-
-    Raises:
-        EngineUnavailable: instead of any error of Docker, requests or the socket.
-    """
-    try:
-        yield
-    # ValueError: what the SDK lets through of an address whose port is no port.
-    except (DockerException, requests.exceptions.RequestException, OSError, ValueError) as error:
-        reason = _reason(error)
-        raise EngineUnavailable(
-            f"the Docker engine failed while {doing}: {reason}",
-            hint="Check it with `runner doctor`; start Docker, or name its address in DOCKER_HOST.",
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    """The cause in a few words: what the SDK wraps around a refused connection tells a reader nothing."""
-    said = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if "FileNotFoundError" in said or "ConnectionRefused" in said or "Connection refused" in said:
-        return "nothing answers at its address"
-    if "PermissionError" in said:
-        return "this user may not use its socket"
-    return said[:300]
 
 
 class DockerEngine:
@@ -89,6 +53,7 @@ class DockerEngine:
         self._starting = threading.BoundedSemaphore(starts or _STARTS_PER_CORE * (os.cpu_count() or 1))
         with engine_errors("connecting"):
             self._client = docker.from_env(environment=dict(environment), timeout=_API_TIMEOUT_SECONDS)
+        self._containers = DockerContainers(self._client.api)
         self._known: EngineInfo | None = None
         self._asking = threading.Lock()
 
@@ -151,44 +116,15 @@ class DockerEngine:
             remapped="userns" in info.security,
         )
         api = self._client.api
-        container_id = self._create(plan)
+        container_id = self._containers.create(plan)
         try:
             with engine_errors("starting the workspace container"):
                 api.start(container_id)
             root, called = root_of(spec), called_in_errors(spec)
-            return DockerSandbox(api, container_id, spec.user, root, self._remove_container, info, called)
+            return DockerSandbox(api, container_id, spec.user, root, self._containers.remove, info, called)
         except BaseException:
-            self._remove_container(container_id)
+            self._containers.remove(container_id)
             raise
-
-    def _create(self, plan: ContainerPlan) -> str:
-        """The id of a container that is made and not started yet; none is left when this raises.
-
-        In a thread of its own: an interrupt would give up the answer and not the request, and the engine would make a
-        container that a tear-down has already looked for.
-        """
-        api = self._client.api
-        with ThreadPoolExecutor(1) as thread:
-            asked = thread.submit(
-                api.create_container,
-                image=plan.image,
-                command=plan.command,
-                name=plan.name,
-                user=plan.user,
-                labels=plan.labels,
-                hostname="workspace",
-                working_dir="/",
-                environment={},
-                network_disabled=True,
-                host_config={**api.create_host_config(**plan.host), **plan.bare_host},
-            )
-            try:
-                with engine_errors("creating the workspace container"):
-                    return str(asked.result()["Id"])
-            except KeyboardInterrupt:
-                with contextlib.suppress(Exception):  # then nothing was made
-                    self._remove_container(str(asked.result()["Id"]))
-                raise
 
     def _fit_for(self, runtime: str) -> EngineInfo:
         """What the engine is, asked for once: asking takes longer than all other checks of a start.
@@ -235,7 +171,7 @@ class DockerEngine:
             EngineUnavailable: when it cannot be removed.
         """
         if info.kind == "container":
-            self._remove_container(info.id)
+            self._containers.remove(info.id)
             return
         remove = self._client.api.remove_volume if info.kind == "volume" else self._client.api.remove_network
         with engine_errors(f"removing a {info.kind}"), contextlib.suppress(NotFound):
@@ -244,38 +180,6 @@ class DockerEngine:
     def close(self) -> None:
         """Give back the client's sockets."""
         self._client.close()
-
-    def _remove_container(self, container_id: str) -> None:
-        with engine_errors("removing the workspace container"):
-            try:
-                self._remove_until_gone(container_id)
-            except _StillThere:
-                raise EngineUnavailable(
-                    f"the container {container_id[:12]} could not be removed within {_REMOVE_SECONDS:.0f} s",
-                    hint="Run `runner gc` once the engine is well again.",
-                    code="teardown_failed",
-                ) from None
-
-    # Removal is idempotent, so it may be asked for again: an engine that is already removing (auto-remove) says 409.
-    @retry(
-        retry=retry_if_exception_type(_StillThere),
-        wait=wait_exponential(multiplier=0.005, max=0.5),
-        stop=stop_after_delay(_REMOVE_SECONDS),
-        reraise=True,
-    )
-    def _remove_until_gone(self, container_id: str) -> None:
-        try:
-            self._client.api.remove_container(container_id, force=True, v=True)
-        except NotFound:
-            return
-        except APIError as error:
-            if error.status_code != requests.codes.conflict:
-                raise
-        try:
-            self._client.api.inspect_container(container_id)
-        except NotFound:
-            return
-        raise _StillThere
 
 
 def components_of(version: Mapping[str, Any]) -> tuple[Component, ...]:

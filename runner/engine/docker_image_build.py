@@ -21,7 +21,7 @@ import requests
 from docker.errors import DockerException, ImageNotFound
 
 from runner.engine import image_base, image_sources
-from runner.engine.docker_engine import engine_errors
+from runner.engine.docker_containers import engine_errors
 from runner.engine.image_sources import Progress, Versions
 from runner.model.errors import EngineUnavailable
 

@@ -20,7 +20,8 @@ from docker.errors import DockerException, ImageNotFound
 
 from runner.engine import image_sources
 from runner.engine.contract import ImageInfo
-from runner.engine.docker_engine import components_of, engine_errors
+from runner.engine.docker_containers import engine_errors
+from runner.engine.docker_engine import components_of
 from runner.engine.docker_image_build import (
     LABEL_BASE,
     LABEL_IMAGE,

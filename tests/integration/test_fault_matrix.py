@@ -27,7 +27,7 @@ _KILL_EXIT = -9
 
 @dataclass(frozen=True)
 class Expected:
-    """How the run ends. `status` is None where no report is written."""
+    """How the run ends. `status` is None where no report is written; `ended` and `remote` may be one of two."""
 
     exit_code: int
     status: str | None
@@ -89,7 +89,8 @@ CELLS: Mapping[tuple[Fault, Step], Expected] = {
     (Fault.DISK_FULL, Step.FETCH): Expected(4, "failed", "disk_full"),
     (Fault.DISK_FULL, Step.CALL): FULL,
     (Fault.DISK_FULL, Step.PUSH): FULL,
-    (Fault.DISK_FULL, Step.TEARDOWN): Expected(1, "failed", "state_unwritable", True, "pushed"),
+    # The log's last block has room for its last line, or has not; the report never has.
+    (Fault.DISK_FULL, Step.TEARDOWN): Expected(1, "failed", "audit_unwritable or state_unwritable", True, "pushed"),
 }
 
 IMPOSSIBLE = {
@@ -163,8 +164,9 @@ def test_whatever_happens_nothing_is_left_and_the_end_is_told(
     assert outcome.happened, outcome.stderr
     assert outcome.leftovers == []
     assert outcome.remote in expected.remote.split(" or ")
-    told = (outcome.exit_code, outcome.status, outcome.ended, outcome.torn_down)
-    assert told == (expected.exit_code, expected.status, expected.ended, expected.torn_down), outcome.stderr
+    assert outcome.ended in (expected.ended.split(" or ") if expected.ended else [None]), outcome.stderr
+    told = (outcome.exit_code, outcome.status, outcome.torn_down)
+    assert told == (expected.exit_code, expected.status, expected.torn_down), outcome.stderr
     if expected.torn_down:
         assert outcome.swept == 0, "the report says that all was gone"
 

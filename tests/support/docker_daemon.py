@@ -12,9 +12,11 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Daemon", "daemon"]
+__all__ = ["NO_ANSWER", "Daemon", "daemon"]
 
 Answer = tuple[int, Any]
+NO_ANSWER: Answer = (0, None)
+"""The connection is cut once the request was read."""
 VERSION: Answer = (200, {"Version": "20.10.24", "ApiVersion": "1.41", "MinAPIVersion": "1.12"})
 INFO: Answer = (
     200,
@@ -63,6 +65,9 @@ class _Handler(BaseHTTPRequestHandler):
         status, answer = self.server.daemon.reply(request)
         if body:
             self.server.daemon.bodies[request] = json.loads(body)
+        if (status, answer) == NO_ANSWER:
+            self.close_connection = True
+            return
         if status == 101:  # a held stream: the answer is what it says before it ends
             self.wfile.write(b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n" + answer)
             self.close_connection = True

@@ -16,10 +16,11 @@ import pytest
 from runner.controller.aside import Aside
 from runner.engine import seccomp
 from runner.engine.contract import SandboxInfo, SandboxLimits, SandboxSpec
-from runner.engine.docker_engine import DockerEngine, engine_errors
+from runner.engine.docker_containers import engine_errors
+from runner.engine.docker_engine import DockerEngine
 from runner.engine.docker_sandbox import _posture
 from runner.model.errors import EngineUnavailable, ExitCode, SandboxLost
-from tests.support.docker_daemon import Daemon, daemon
+from tests.support.docker_daemon import NO_ANSWER, Daemon, daemon
 
 LIMITS = SandboxLimits(60, 64, 1.0, 16, 64, 1, 100, 1)
 SPEC = SandboxSpec("run1", "ctrl1", "sha256:feed", LIMITS, 1000)
@@ -207,6 +208,46 @@ def test_whatever_fails_after_the_container_was_made_it_is_removed_again(
         engine.start(SPEC)
     assert there.asked[-2:] == ["DELETE /containers/c0ffee", "GET /containers/c0ffee/json"]
     gc.collect()
+
+
+def test_a_container_whose_making_was_not_answered_is_waited_for_and_removed(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    create, named = "POST /containers/create", "DELETE /containers/runner-run1"
+    taken = (409, {"message": "the name is in use"})
+    there.answer(create, NO_ANSWER, taken, taken, (201, {"Id": "c0ffee", "Warnings": []}))
+    there.answer(named, GONE, (204, None))  # being made it is not to be found, but its name is taken
+    there.answer("DELETE /containers/c0ffee", (204, None))
+    with pytest.raises(EngineUnavailable):
+        engine.start(SPEC)
+    assert there.asked[-8:] == [
+        create,
+        create,
+        named,
+        create,
+        named,
+        create,
+        "DELETE /containers/c0ffee",
+        "GET /containers/c0ffee/json",
+    ]
+
+
+def test_an_engine_that_refuses_to_make_a_container_is_not_asked_for_it_again(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    there.answer("POST /containers/create", FAILED)
+    with pytest.raises(EngineUnavailable):
+        engine.start(SPEC)
+    assert there.asked.count("POST /containers/create") == 1
+
+
+def test_an_engine_that_stays_away_while_it_makes_a_container_is_named_by_the_first_failure(
+    there: Daemon, engine: DockerEngine
+) -> None:
+    there.answer("POST /containers/create", NO_ANSWER, FAILED)
+    with pytest.raises(EngineUnavailable) as refused:
+        engine.start(SPEC)
+    assert "creating the workspace container" in refused.value.message
 
 
 def test_what_is_asked_for_is_the_plan_with_no_environment_and_no_network(there: Daemon, engine: DockerEngine) -> None:
