@@ -99,7 +99,9 @@ def test_k21_the_container_is_what_was_promised(r0: R0) -> None:
     client = docker.from_env()
     with open_here(r0.remote, P0) as run:
         run_id = run.prepared.record.run_id
-        (container,) = client.containers.list(filters={"label": [f"{LABEL_RUN}={run_id}", f"{LABEL_ROLE}=workspace"]})
+        (container,) = client.containers.list(
+            ignore_removed=True, filters={"label": [f"{LABEL_RUN}={run_id}", f"{LABEL_ROLE}=workspace"]}
+        )
         host, config = container.attrs["HostConfig"], container.attrs["Config"]
         assert not host["Privileged"]
         assert host["CapDrop"] == ["ALL"]

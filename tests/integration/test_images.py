@@ -151,7 +151,7 @@ def test_what_carries_a_label_is_removed_and_nothing_else(client: docker.DockerC
         with contextlib.closing(DockerImages(os.environ, build=tmp_path)) as images:
             assert reference in images.remove((LABEL,))
             assert images.state().id is not None
-    assert client.containers.list(all=True, filters={"label": LABEL}) == []
+    assert client.containers.list(ignore_removed=True, all=True, filters={"label": LABEL}) == []
     assert client.images.list(filters={"label": LABEL}) == []
 
 

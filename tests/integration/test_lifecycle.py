@@ -63,7 +63,9 @@ def survived(docker_engine: DockerEngine, count_fault: CountFault) -> Survived:
 
 def _container(client: docker.DockerClient, role: str = "workspace") -> Any:
     mine = (Path(os.environ["RUNNER_STATE_DIR"]) / "controller-id").read_text(encoding="ascii")
-    (found,) = client.containers.list(filters={"label": [f"{LABEL_CONTROLLER}={mine}", f"{LABEL_ROLE}={role}"]})
+    (found,) = client.containers.list(
+        ignore_removed=True, filters={"label": [f"{LABEL_CONTROLLER}={mine}", f"{LABEL_ROLE}={role}"]}
+    )
     return found
 
 

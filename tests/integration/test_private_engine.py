@@ -50,7 +50,7 @@ def _seen(checks: list[dict[str, Any]], control: str) -> str:
 def _left(engine: PrivateEngine) -> list[str]:
     client = engine.client()
     try:
-        return [str(container.name) for container in client.containers.list(all=True)]
+        return [str(container.name) for container in client.containers.list(all=True, ignore_removed=True)]
     finally:
         client.close()
 
