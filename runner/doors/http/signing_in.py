@@ -67,7 +67,7 @@ def web_pages(host: Host, service: Service, key: Callable[[], PublicKey | None],
 
         router = APIRouter(include_in_schema=False)
         router.include_router(_signing_in(callers, host.unix, secure=secure))
-        router.include_router(pages(viewer))
+        router.include_router(pages(viewer, sign_out="/logout"))
         return router
 
     return made

@@ -31,9 +31,9 @@ _FRESH = {"Cache-Control": "no-store"}  # a shared computer's next user must not
 _PIECE_BYTES = 64 * 1024
 
 
-def page_response(template: str, /, status: int = 200, **values: Any) -> HTMLResponse:
-    """The template as an answer."""
-    html = render(template, **values).encode("utf-8", "backslashreplace")
+def page_response(template: str, /, status: int = 200, *, sign_out: str = "", **values: Any) -> HTMLResponse:
+    """The template as an answer. `sign_out` is where its button posts to; empty: it has none."""
+    html = render(template, sign_out=sign_out, **values).encode("utf-8", "backslashreplace")
     return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **_FRESH})
 
 

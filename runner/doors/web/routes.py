@@ -47,9 +47,10 @@ class RunsSource(Protocol):
         ...
 
 
-def pages(viewer: Callable[..., RunsSource | AsyncIterator[RunsSource]]) -> APIRouter:
+def pages(viewer: Callable[..., RunsSource | AsyncIterator[RunsSource]], sign_out: str = "") -> APIRouter:
     """The pages, for a server to include. `viewer` is a dependency: it knows who asks, or raises what turns them away.
 
+    `sign_out` is where a form signs the viewer out; without it nobody is signed in and the pages have no such button.
     Assets are handed out to everybody, since the page to sign in with needs them.
     """
     router = APIRouter(include_in_schema=False)
@@ -66,12 +67,14 @@ def pages(viewer: Callable[..., RunsSource | AsyncIterator[RunsSource]]) -> APIR
 
     @router.get("/runs")
     def listed(source: RunsSource = asked) -> Response:
-        return _list(source, headings)
+        return _list(source, headings, sign_out)
 
     @router.get("/runs/{run_id}")
     def one(run_id: str, source: RunsSource = asked) -> Response:
         found = source.run(run_id)
-        return _unknown() if found is None else page_response("run.html", page=run_page(found, source.key()))
+        if found is None:
+            return _unknown()
+        return page_response("run.html", page=run_page(found, source.key()), sign_out=sign_out)
 
     @router.get("/runs/{run_id}/live")
     def live(run_id: str, after: int = 0, source: RunsSource = asked) -> Response:
@@ -105,11 +108,11 @@ def _asset(name: str) -> Response:
     return Response(body, media_type=kind, headers={**SECURITY_HEADERS, "Cache-Control": "no-cache"})
 
 
-def _list(source: RunsSource, headings: Headings) -> Response:
+def _list(source: RunsSource, headings: Headings, sign_out: str) -> Response:
     found = source.runs()
     told = [headings.of(folder) for folder in found[:MAX_LISTED_RUNS]]
     values: dict[str, Any] = {"runs": told, "live": sum(run.live for run in told), "unlisted": len(found) - len(told)}
-    return page_response("runs.html", **values)
+    return page_response("runs.html", sign_out=sign_out, **values)
 
 
 def _live(folder: RecordFolder, after: int) -> Response:

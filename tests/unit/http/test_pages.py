@@ -44,6 +44,13 @@ def test_a_token_is_given_once_and_kept_where_no_script_and_no_other_site_gets_a
     assert gone.startswith('runner_token="";') and "Max-Age=0" in gone
 
 
+def test_every_page_of_somebody_who_is_signed_in_has_the_button_that_signs_out(http: HttpBench) -> None:
+    tenant = http.tenant("a")
+    for path in ("/runs", f"/runs/{tenant.open()}"):
+        assert 'method="post" action="/logout"' in see(http, tenant.text, path).text
+    assert "/logout" not in http.client.request("GET", "/login").text
+
+
 def test_over_tls_the_cookie_goes_over_tls_alone(tmp_path: Path) -> None:
     with HttpBench(tmp_path, secure=True) as http:
         assert "Secure" in sign_in(http, http.tenant("a").text).headers["set-cookie"]
