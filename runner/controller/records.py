@@ -38,6 +38,39 @@ def as_text(facts: Mapping[str, Any]) -> str:
     return json.dumps(facts, indent=2, sort_keys=True) + "\n"
 
 
+def _place_of(file: Path) -> str:
+    seen = file.stat()
+    return f"{seen.st_dev:x}:{seen.st_ino:x}"
+
+
+def _identity_in(file: Path) -> str | None:
+    """What the file says, where it was written. In a copy of the folder it would call the original's live runs dead."""
+    try:
+        identity, _, place = file.read_text(encoding="ascii", errors="replace").strip().partition(" ")
+        return identity if place == _place_of(file) else None
+    except FileNotFoundError:
+        return None
+
+
+def _new_identity(file: Path) -> str:
+    identity = secrets.token_hex(8)
+    draft = file.with_name(".controller-id.new")
+    draft.touch(0o600)
+    draft.write_text(f"{identity} {_place_of(draft)}\n", encoding="ascii")
+    draft.replace(file)  # whole, and still the same inode
+    return identity
+
+
+@contextlib.contextmanager
+def _held_alone(file: Path) -> Iterator[None]:
+    lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
 class RunRecord:
     """The folder of one run. The lock is held until `release`."""
 
@@ -108,18 +141,12 @@ class StateFolder:
 
     def _identity(self) -> str:
         file = self.path / "controller-id"
-        with contextlib.suppress(FileNotFoundError):
-            # Nothing is written where it is known: `runner gc` works on a full disk too.
-            return file.read_text(encoding="ascii").strip()
-        with contextlib.suppress(FileExistsError):
-            # Written aside and linked, so that two controllers starting at once agree on one complete identity.
-            draft = self.path / f".controller-id.{secrets.token_hex(4)}"
-            draft.write_text(secrets.token_hex(8), encoding="ascii")
-            try:
-                os.link(draft, file)
-            finally:
-                draft.unlink()
-        return file.read_text(encoding="ascii").strip()
+        # Nothing is written where it is known: `runner gc` works on a full disk too.
+        known = _identity_in(file)
+        if known is None:
+            with _held_alone(self.path / "controller-id.lock"):  # two that start at once agree on one
+                known = _identity_in(file) or _new_identity(file)
+        return known
 
     @property
     def mirrors(self) -> Path:

@@ -62,9 +62,9 @@ def _interrupt(_signal: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the command line; every known error becomes one line and its exit code."""
-    # A polite kill ends a run the same way as Ctrl-C: torn down, then 130.
-    signal.signal(signal.SIGTERM, _interrupt)
-    signal.signal(signal.SIGHUP, _interrupt)
+    # A polite kill ends a run the same way as Ctrl-C: torn down, then 130. So do the others that would end us at once.
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM):
+        signal.signal(number, _interrupt)
     try:
         called = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
         command_line(None if completing() else called)(prog_name="runner", standalone_mode=True)

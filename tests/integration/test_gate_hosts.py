@@ -158,7 +158,7 @@ def test_what_the_engine_shows_of_a_running_run_holds_no_secret(
         run.call(call("edit", path="src/app.mjs", oldString="1", newString="2"))
         run.call(call("git_commit", message="two"))
         pushed = run.call(call("git_push"))
-        mine = (tmp_path / "runner-state" / "controller-id").read_text(encoding="ascii")
+        mine = (tmp_path / "runner-state" / "controller-id").read_text(encoding="ascii").split()[0]
         ours = client.containers.list(ignore_removed=True, filters={"label": f"{LABEL_CONTROLLER}={mine}"})
         shown = [json.dumps(client.api.inspect_container(str(c.id))) + json.dumps(c.top()) for c in ours]
         assert run.end() == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,3 +85,20 @@ def test_a_run_is_shown_while_it_is_open_and_killed_from_another_process(opened:
     shown = run_cli("show", run.name, "-o", "json").answers[0]
     assert (shown["state"], shown["status"]) == ("ended", "interrupted")
     assert run.objects() == 0
+
+
+def test_a_run_whose_opener_is_killed_before_it_could_be_told_of_it_is_torn_down(
+    docker_engine: DockerEngine, tmp_path: Path
+) -> None:
+    repo = bare_repository(tmp_path / "r.git", [Commit({"README.md": b"# R\n"})])
+    state = StateFolder(Settings.from_environment().state_dir)
+    command = [sys.executable, "-m", "runner.doors.cli", "open", "--repo", str(repo)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as opener:
+        assert opener.stderr is not None
+        opener.stderr.readline()  # it has begun
+        opener.kill()
+    ((name, _),) = state.runs()
+    wait_until(lambda: not state.alive(name))
+    report = json.loads((state.path / "runs" / name / "report.json").read_text())
+    assert (report["status"], report["teardown"]["verified"]) == ("interrupted", True)
+    assert [found.name for found in docker_engine.objects() if found.run_id == name] == []

@@ -154,7 +154,7 @@ def _do(fault: Fault, controller: subprocess.Popen[str], state: Path) -> After:
 
 
 def _mine(client: docker.DockerClient, state: Path) -> list[Any]:
-    controller = (state / "controller-id").read_text(encoding="ascii")
+    controller = (state / "controller-id").read_text(encoding="ascii").split()[0]
     found: list[Any] = client.containers.list(
         ignore_removed=True, all=True, filters={"label": f"{LABEL_CONTROLLER}={controller}"}
     )

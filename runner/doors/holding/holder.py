@@ -160,26 +160,32 @@ def _until_ended(run: HeldRun, listener: socket.socket, over: threading.Event) -
 
 
 class _Opener:
-    """The command that waits for the run to open; it reads until then, and is gone afterwards."""
+    """The command that waits for the run to open. Without it nobody would know of the run, which then ends.
 
-    def __init__(self) -> None:
-        self._there = True
+    It reads until the run is open, and is not asked for afterwards.
+    """
 
-    def tell(self, **message: Any) -> None:
-        if self._there:
-            with suppress(OSError):
-                send_message(sys.stdout.buffer, **message)
+    def tell(self, **message: Any) -> bool:
+        """Whether it could be told."""
+        try:
+            send_message(sys.stdout.buffer, **message)
+        except OSError:
+            return False
+        return True
 
     def progress(self, message: str) -> None:
-        self.tell(progress=message)
+        if not self.tell(progress=message):
+            os.kill(os.getpid(), signal.SIGTERM)  # it may not be the main thread that says so
 
     def opened(self, run: HeldRun) -> None:
-        self.tell(opened={"run": run.run_id, "seconds_left": round(run.seconds_left, 1), "folder": str(run.folder)})
-        self._there = False
+        left = round(run.seconds_left, 1)
+        there = self.tell(opened={"run": run.run_id, "seconds_left": left, "folder": str(run.folder)})
         null = os.open(os.devnull, os.O_RDWR)
         for standard in (0, 1, 2):
             os.dup2(null, standard)
         os.close(null)
+        if not there:
+            run.interrupt()
 
 
 if __name__ == "__main__":

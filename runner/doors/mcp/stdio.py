@@ -23,7 +23,7 @@ from runner.doors.calls import bounded_lines
 
 __all__ = ["run_stdio", "serve_stdio"]
 
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _AHEAD = 64  # lines that wait to be taken; a client that sends more is read no further
 
 

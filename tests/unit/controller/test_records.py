@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -71,6 +72,22 @@ def test_the_controllers_identity_is_stable_and_another_folder_has_another(tmp_p
     assert StateFolder(tmp_path / "a").controller_id == first
     assert StateFolder(tmp_path / "b").controller_id != first
     assert len(first) == 16
+
+
+def test_a_copy_of_a_state_folder_is_another_controller_and_a_folder_that_moved_is_the_same(tmp_path: Path) -> None:
+    original = StateFolder(tmp_path / "a").controller_id
+    shutil.copytree(tmp_path / "a", tmp_path / "copy")
+    copy = StateFolder(tmp_path / "copy").controller_id
+    assert copy != original and StateFolder(tmp_path / "copy").controller_id == copy
+    (tmp_path / "a").rename(tmp_path / "moved")
+    assert StateFolder(tmp_path / "moved").controller_id == original
+
+
+@pytest.mark.parametrize("found", ["", "deadbeefdeadbeef", "deadbeefdeadbeef 1:1", "\N{SNOWMAN} x"])
+def test_an_identity_that_was_not_written_here_is_not_taken_over(tmp_path: Path, found: str) -> None:
+    (tmp_path / "controller-id").write_text(found, encoding="utf-8")
+    made = StateFolder(tmp_path).controller_id
+    assert len(made) == 16 and made not in found
 
 
 def test_controllers_that_start_at_once_agree_on_one_identity(tmp_path: Path) -> None:
