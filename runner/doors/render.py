@@ -11,13 +11,22 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from runner.model.hidden import is_hidden
 
-__all__ = ["error_line", "json_line", "line", "output", "progress", "table", "text", "visible"]
+_WHOLE_CHARACTERS = 24
+_STYLES = {
+    **dict.fromkeys(("ok", "live", "running", "completed", "yes", "verified"), "green"),
+    **dict.fromkeys(("WARN", "warm", "waiting", "interrupted", "expired"), "yellow"),
+    **dict.fromkeys(("FAIL", "failed", "lost", "killed", "orphan", "revoked"), "red"),
+}
+"""Of cells that are nothing but a state, beside the word itself: colour alone says nothing."""
+
+__all__ = ["error_line", "json_line", "line", "output", "piece", "progress", "table", "text", "visible"]
 
 
 def visible(text: str, *, keep_newlines: bool = False) -> str:
@@ -49,6 +58,13 @@ def text(said: str, *, style: str | None = None) -> None:
     console.print(Text(visible(said, keep_newlines=True), style=style or ""))
 
 
+def piece(said: str, *, style: str | None = None) -> None:
+    """A part of untrusted text on standard output, as it comes; no line is ended for it."""
+    console = Console(file=sys.stdout, highlight=False, soft_wrap=True)
+    console.print(Text(visible(said, keep_newlines=True), style=style or ""), end="")
+    sys.stdout.flush()
+
+
 def progress(message: str) -> None:
     """A line of progress on standard error."""
     sys.stderr.write(f"· {visible(message)}\n")
@@ -69,13 +85,18 @@ def error_line(message: str, hint: str = "") -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], *, title: str | None = None) -> None:
-    """A table on standard output; colours only on a terminal, long cells folded."""
+    """A table on standard output; colours only on a terminal.
+
+    Long texts are folded; names, states and times stay whole: a name that is cut in two cannot be copied.
+    """
     console = Console(file=sys.stdout, highlight=False, soft_wrap=False)
     if not console.is_terminal:
         console = Console(file=sys.stdout, highlight=False, width=160, color_system=None)
-    shown = Table(title=title, show_lines=False, title_justify="left")
-    for column in columns:
-        shown.add_column(column, overflow="fold")
-    for row in rows:
-        shown.add_row(*(Text(visible(str(cell))) for cell in row))
+    cells = [[visible(str(cell)) for cell in row] for row in rows]
+    shown = Table(title=title, show_lines=False, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    for number, column in enumerate(columns):
+        whole = all(len(row[number]) <= _WHOLE_CHARACTERS for row in cells)
+        shown.add_column(column, overflow="fold", no_wrap=whole)
+    for row in cells:
+        shown.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in row))
     console.print(shown)

@@ -63,6 +63,8 @@ async def serve_stdio(server: Server[Any, Any]) -> None:
         lines: Any = _Lines()  # it iterates, which is all that is asked of it
         async with stdio_server(lines, anyio.wrap_file(out)) as (read, write):
             await server.run(read, write, server.create_initialization_options())
+    except* (anyio.ClosedResourceError, anyio.BrokenResourceError):
+        pass  # the input ended while something was still to be said, to a client that is gone
     finally:
         out.detach()  # the process's own output is not closed with it
 

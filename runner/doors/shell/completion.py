@@ -5,6 +5,7 @@ Paths come from the run's own account of the tree. Asking the workspace would co
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -51,10 +52,10 @@ class WordCompleter(Completer):
                 yield from (f"path={path}" for path in self._beneath(begun))
 
     def _beneath(self, begun: str) -> Iterator[str]:
-        """The next part of each path that begins so: a folder with its slash, or a file."""
-        seen: dict[str, None] = {}
+        """The next part of each path that begins so: a folder with its slash, or a file; quoted where it has to be."""
+        seen: set[str] = set()
         for path in self._paths():
-            if path.startswith(begun) and " " not in path:
+            if path.startswith(begun):
                 head, slash, _ = path[len(begun) :].partition("/")
-                seen.setdefault(begun + head + slash)
-        yield from sorted(seen)
+                seen.add(begun + head + slash)
+        yield from (shlex.quote(path) for path in sorted(seen) if f"{path}/" not in seen)

@@ -16,7 +16,7 @@ from runner.controller.held import HeldRun
 from runner.controller.spec import MAX_DEPTH
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
-from runner.doors.shell.answers import show_answer
+from runner.doors.shell.answers import Watched, show_answer
 from runner.doors.shell.completion import WordCompleter
 from runner.doors.shell.words import SHORT, Misread, read_line
 from runner.settings import Settings
@@ -89,15 +89,16 @@ class Shell:
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> None:
         # In a thread, so that Ctrl-C meets this one: the call is cancelled, its answer says so, and the run goes on.
+        seen = Watched()
         with ThreadPoolExecutor(1) as thread:
-            answer = thread.submit(self._run.call, tool, arguments)
+            answer = thread.submit(self._run.call, tool, arguments, on_output=seen)
             while not answer.done():
                 try:
                     wait((answer,))
                 except KeyboardInterrupt:
                     render.progress("cancelling; the run stays open")
                     self._run.cancel()
-        show_answer(answer.result())
+        show_answer(answer.result(), output_was_seen=seen.any)
 
     def _help(self) -> None:
         rows = [[word.usage, word.tool] for word in SHORT.values()]

@@ -97,3 +97,14 @@ def test_no_rows_are_an_empty_array(capsys: pytest.CaptureFixture[str]) -> None:
 def test_markup_in_a_cell_is_text(capsys: pytest.CaptureFixture[str]) -> None:
     render.table(("name",), [["[bold red]x[/] [link=https://evil.test]y[/link]"]])
     assert "[bold red]x[/] [link=https://evil.test]y[/link]" in capsys.readouterr().out
+
+
+def test_a_name_stays_whole_where_a_table_is_narrow_and_a_moment_is_told_to_the_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "60")
+    row = {"run": "3f2a9c81d0aa", "repository": "x" * 200, "deadline": "2026-01-02T03:04:05+00:00", "orphan": True}
+    print_rows([row], ("run", "repository", "deadline", "orphan"), Format.TABLE)
+    shown = capsys.readouterr().out
+    assert "3f2a9c81d0aa" in shown and "2026-01-02 03:04Z" in shown and "yes" in shown and "repository" in shown

@@ -10,7 +10,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from runner.doors.shell.answers import show_answer
+from runner.doors.shell.answers import Watched, show_answer
 from runner.doors.shell.completion import WordCompleter
 from runner.doors.shell.shell_command import Shell
 from runner.doors.shell.words import SHORT, Misread, read_line
@@ -63,7 +63,7 @@ def completed(line: str) -> list[str]:
 def test_words_tools_paths_and_arguments_are_completed() -> None:
     assert completed(":d") == [":diff"]
     assert completed("re") == ["read"] and completed("workspace.read") == ["workspace.read_file"]
-    assert completed("read ") == ["README.md", "src", "src/"]
+    assert completed("read ") == ["README.md", "src/", "'with space.txt'"]
     assert completed("read src/") == ["src/app.mjs", "src/deep/"]
     assert completed("run node src/d") == ["src/deep/"]
     assert completed("workspace.read_file st") == ["startLine="]
@@ -105,6 +105,36 @@ def test_what_an_answer_leaves_out_is_told(capsys: pytest.CaptureFixture[str]) -
     found = {"matches": [], "truncated": True}
     show_answer({"ok": True, "tool": "workspace.search", "result": found, "duration_ms": 1.0})
     assert "there is more" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("tool", "result", "said"),
+    [
+        ("workspace.run_command", {"code": None, "timed_out": False, "killed_by": "caller"}, "cancelled\n"),
+        ("workspace.run_command", {"code": None, "timed_out": True, "killed_by": "deadline"}, "its time limit"),
+        ("workspace.run_command", {"code": None, "timed_out": False, "killed_by": "memory"}, "its memory limit"),
+        ("git", {"exit": None, "timed_out": True}, "its time limit"),
+        ("git", {"exit": None, "timed_out": False}, "cancelled, or ended by a limit"),
+    ],
+)
+def test_a_program_that_did_not_end_by_itself_is_told_by_who_ended_it(
+    tool: str, result: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = {"stdout": "", "stderr": "", **result}
+    show_answer({"ok": True, "tool": tool, "result": whole, "duration_ms": 1.0})
+    assert said in capsys.readouterr().out
+
+
+def test_what_a_program_writes_is_shown_as_it_comes_and_not_again(
+    holding: Holding, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = holding.open(node=lambda _call: FakeOutcome(stdout="größer\n".encode(), exit=0))
+    Shell(run).work(iter(["run node src/app.mjs"]))
+    assert capsys.readouterr().out.count("größer") == 1
+    seen = Watched()
+    for piece in ("ä".encode()[:1], "ä".encode()[1:], b"\x1b[2J"):
+        seen("stdout", piece)
+    assert capsys.readouterr().out == "ä\\x1b[2J"
 
 
 def test_each_short_word_is_a_tool_of_the_registry() -> None:

@@ -139,3 +139,16 @@ def test_a_call_before_the_greeting_is_refused_and_no_run_begins(holding: McpHol
 
     act(story)
     assert holding.runs == []
+
+
+@pytest.mark.parametrize("lines", [1, 4, 50])
+def test_noise_and_then_the_end_of_input_is_the_end_of_the_session(lines: int, holding: McpHolding, talk: Talk) -> None:
+    for _ in range(lines):
+        talk.send(b"[]")
+    talk.writes.close()
+
+    async def story() -> None:
+        await serve_stdio(holding.server())
+
+    act(story)
+    assert holding.runs == []
