@@ -8,8 +8,8 @@ from typing import Any
 
 __all__ = ["canonical", "digest"]
 
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-"""Made once: each call writes several of these values."""
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, check_circular=False)
+"""Made once: each call writes several of these values. None holds itself; one that did would be a RecursionError."""
 
 
 def canonical(value: Any) -> bytes:

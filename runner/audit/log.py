@@ -8,6 +8,7 @@ the end, and a log that was written anew, are found against the run's receipt.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ class AuditLog:
 
     def __init__(self, path: Path, run_id: str, now: Callable[[], str], scrubber: Scrubber | None = None) -> None:
         self.path = path
-        self._run_id = run_id
+        self._run_id = canonical(run_id)
         self._now = now
         self._scrubber = scrubber or Scrubber()
         self._seq = 0
@@ -85,17 +86,13 @@ class AuditLog:
 
     def _append(self, event: str, data: Mapping[str, Any]) -> None:
         self._settle()
-        line: dict[str, Any] = {
-            "v": AUDIT_VERSION,
-            "seq": self._seq + 1,
-            "run": self._run_id,
-            "at": self._now(),
-            "event": event,
-            "data": self._scrubber.value(dict(data)),
-            "prev": self._prev,
-        }
-        made = digest(line)
-        whole = canonical({**line, "hash": made}) + b"\n"
+        # In the order of its keys, cut where `hash` belongs: so it is encoded once, for hash and file.
+        told = {"at": self._now(), "data": self._scrubber.value(dict(data)), "event": event}
+        before = canonical(told)[:-1]
+        place = self._prev.encode("ascii"), self._run_id, self._seq + 1, AUDIT_VERSION
+        after = b',"prev":"%b","run":%b,"seq":%d,"v":%d}' % place
+        made = hashlib.sha256(before + after).hexdigest()
+        whole = b'%b,"hash":"%b"%b\n' % (before, made.encode("ascii"), after)
         self._pending = (self._bytes + len(whole), made)
         try:
             self._file.write(whole)

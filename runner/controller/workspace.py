@@ -8,6 +8,7 @@ comes before existence and content, so that a refusal tells nothing about a file
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from runner.controller import commands, faults
@@ -17,7 +18,7 @@ from runner.controller.guest_git import GuestGit
 from runner.controller.revert import Undone
 from runner.engine.contract import FileFault, FileRefused, Look, OutputSink, Resolved, Sandbox, SearchRequest
 from runner.model.errors import ErrorCode, ToolError
-from runner.model.tree import TreeChange
+from runner.model.tree import EntryKind, TreeChange
 from runner.policy.append_only import decide_append, first_lost_line
 from runner.policy.basis import Basis, OnDecision, decision_of
 from runner.policy.changes import ChangeFacts, judge_changes
@@ -73,8 +74,13 @@ class GuardedWorkspace:
 
     def read(self, path: str) -> FileBytes:
         """The bytes of a regular file beneath the root, links followed. Raises ToolError."""
+        requested = parse_path(path)
         try:
-            return _bytes_of(self._sandbox.look(parse_path(path), max_bytes=MAX_TOOL_FILE_BYTES), path, faults.READ)
+            # A read follows no link, so what it gives is what is there. Whatever it refuses is asked where it leads.
+            with suppress(FileRefused):
+                content = self._sandbox.read(requested, max_bytes=MAX_TOOL_FILE_BYTES)
+                return FileBytes(content.data, content.sha256)
+            return _bytes_of(self._sandbox.look(requested, max_bytes=MAX_TOOL_FILE_BYTES), path, faults.READ)
         except FileRefused as refused:
             raise faults.tool_error(refused, faults.READ, path) from None
 
@@ -100,12 +106,15 @@ class GuardedWorkspace:
 
     def write(self, path: str, data: bytes, *, expect: str | None = None) -> None:
         """The file has exactly `data`. Raises ToolError."""
-        real = self._writable(path, WriteOp.WRITE)
-        if len(data) > MAX_TOOL_FILE_BYTES:
-            raise faults.tool_error(FileRefused(FileFault.TOO_LARGE, real, size=len(data)), faults.WRITE, path)
-        self._require_append(real, data)
-        try:
+
+        def put(real: str) -> None:
+            if len(data) > MAX_TOOL_FILE_BYTES:
+                raise FileRefused(FileFault.TOO_LARGE, real, size=len(data))
+            self._require_append(real, data)
             self._sandbox.write(real, data, expect=expect)
+
+        try:
+            self._change(path, WriteOp.WRITE, put)
         except FileRefused as refused:
             if refused.fault is FileFault.NO_SPACE:
                 raise faults.no_room(path, self._guards.policy.limits) from None
@@ -113,10 +122,13 @@ class GuardedWorkspace:
 
     def delete(self, path: str) -> None:
         """The file or link is gone. Raises ToolError."""
-        real = self._writable(path, WriteOp.DELETE)
-        self._require_append(real, None)
-        try:
+
+        def drop(real: str) -> None:
+            self._require_append(real, None)
             self._sandbox.delete(real)
+
+        try:
+            self._change(path, WriteOp.DELETE, drop)
         except FileRefused as refused:
             raise faults.tool_error(refused, faults.DELETE, path) from None
 
@@ -160,6 +172,43 @@ class GuardedWorkspace:
             return self._sandbox.resolve(parse_path(path)).path
         except FileRefused as refused:
             raise faults.tool_error(refused, table, path) from None
+
+    def _change(self, path: str, op: WriteOp, act: Callable[[str], None]) -> None:
+        """`act` has been done on the real path, which the policy gave for `op`. Raises ToolError, FileRefused.
+
+        `act` follows no link. So a path that looks as if it led to itself is judged as what it says and acted on at
+        once, without asking where it leads: if it leads elsewhere after all, nothing is done, and the question is put.
+        """
+        requested = parse_write_path(path)
+        if not (self._looks_direct(requested, op) and self._done_as_named(requested, op, act)):
+            act(self._writable(path, op))
+
+    def _done_as_named(self, requested: str, op: WriteOp, act: Callable[[str], None]) -> bool:
+        """Whether `act` was done on the path as it is written; nothing was where the policy says no, or a link was met.
+
+        Only an allowance is made use of and written down here: what is refused is refused for where it really leads.
+        """
+        facts = PathFacts(requested, False, self._baseline.ledger.existed_at_start(requested))
+        intent = WriteIntent(op, requested)
+        decision = decide_write(self._guards.rules, intent, facts)
+        if not decision.allowed:
+            return False
+        self._guards.on_decision(decision, Basis.of_write(intent, facts))
+        try:
+            act(requested)
+        except FileRefused as refused:
+            if refused.fault is not FileFault.LINK:
+                raise
+            return False
+        return True
+
+    def _looks_direct(self, requested: str, op: WriteOp) -> bool:
+        """Whether the last scan saw no link on the way; for a delete, which is about the link itself, above it."""
+        parts = requested.split("/")
+        followed = len(parts) if op is not WriteOp.DELETE else len(parts) - 1
+        kind = self._baseline.ledger.kind
+        on_the_way = (kind("/".join(parts[:depth])) for depth in range(1, followed + 1))
+        return not {".", ".."} & {*parts} and EntryKind.SYMLINK not in on_the_way
 
     def _writable(self, path: str, op: WriteOp, resolve: Callable[[str], Resolved] | None = None) -> str:
         """The real path, once the policy allows `op` there. `resolve` says where the path leads."""

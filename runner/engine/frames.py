@@ -69,7 +69,7 @@ class Frame:
 
 def encode_frame(head: Mapping[str, Any], body: bytes = b"") -> bytes:
     """The bytes of a frame. `head` and `body` are ours and within the bounds; ValueError says that they are not."""
-    text = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
+    text = _ENCODER.encode(head).encode("ascii")
     if len(text) > HEAD_MAX_BYTES or len(body) > BODY_MAX_BYTES:
         raise ValueError("a frame of ours is over its bounds")
     return _LENGTHS.pack(len(text), len(body)) + text + body
@@ -126,6 +126,7 @@ def _refuse_number(literal: str) -> NoReturn:
     raise ValueError(f"not an integer: {literal[:20]}")
 
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False, check_circular=False)
 _JSON = json.JSONDecoder(parse_float=_refuse_number, parse_constant=_refuse_number)
 
 

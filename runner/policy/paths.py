@@ -98,7 +98,7 @@ def _fault(raw: str) -> str | None:
         return "is empty"
     if len(raw) > MAX_PATH_BYTES:  # before any work on it: the text is the caller's
         return f"is longer than {MAX_PATH_BYTES} bytes"
-    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in raw):
+    if not raw.isprintable() and any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in raw):
         return "has a NUL, line break or other control character"
     try:
         encoded = raw.encode("utf-8")

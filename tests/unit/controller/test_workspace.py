@@ -198,19 +198,63 @@ def test_an_edit_of_a_file_that_changed_since_it_was_read_is_not_written(run: Fa
 @pytest.mark.parametrize("tool", ["write_file", "delete_file"])
 def test_a_folder_swapped_for_a_link_between_decision_and_act_is_not_followed(run: FakeRun, tool: str) -> None:
     run.sandbox.tree.put_file("docs/victim.md", b"victim\n")
-    resolve = run.sandbox.resolve
+    rest: dict[str, Any] = {"content": "x"} if tool == "write_file" else {}
+    for asked, path in (("write delete", "src/sub/victim.md"), ("resolve", "src/../src/sub/victim.md")):
+        run.sandbox.tree.remove("src/sub")
+        run.sandbox.tree.put_dir("src/sub")
+        with pytest.MonkeyPatch.context() as between:
+            for name in asked.split():
+                between.setattr(run.sandbox, name, _swapping(run, getattr(run.sandbox, name), after=asked == "resolve"))
+            assert code_of(run.call(tool, path=path, **rest)) == NOT_ALLOWED
+        assert run.sandbox.tree.nodes["docs/victim.md"].data == b"victim\n"
 
-    def resolve_then_swap(path: str) -> Any:
-        found = resolve(path)
+
+def _swapping(run: FakeRun, act: Any, *, after: bool) -> Any:
+    """The act, and a program that swaps a folder for a link before or after it."""
+
+    def both(*args: Any, **keys: Any) -> Any:
+        done = act(*args, **keys) if after else None
         run.sandbox.tree.remove("src/sub")
         run.sandbox.tree.put_link("src/sub", "../docs")
-        return found
+        return done if after else act(*args, **keys)
 
-    run.sandbox.tree.put_dir("src/sub")
-    run.sandbox.resolve = resolve_then_swap  # type: ignore[method-assign]  # the program that swaps in between
-    rest = {"content": "x"} if tool == "write_file" else {}
-    assert code_of(run.call(tool, path="src/sub/victim.md", **rest)) == NOT_ALLOWED
-    assert run.sandbox.tree.nodes["docs/victim.md"].data == b"victim\n"
+    return both
+
+
+WRITES_AT_ONCE = [("write_file", {"content": "x"}), ("delete_file", {})]
+
+
+@pytest.mark.parametrize(("tool", "rest"), WRITES_AT_ONCE)
+def test_where_a_path_leads_is_not_asked_when_it_is_written_as_it_is(
+    tmp_path: Path, tool: str, rest: dict[str, Any]
+) -> None:
+    sandbox = RefusingSandbox()
+    with fake_run(tmp_path, sandbox=sandbox) as run:
+        sandbox.refusing["resolve"] = FileFault.DENIED
+        assert code_of(run.call(tool, path="src/app.mjs", **rest)) is None
+        assert code_of(run.call("read_file", path="src/crlf.txt")) is None
+        decided = [line["data"] for line in run.events() if line["event"] == "decision"]
+        assert [(said["allowed"], said["facts"]["real_path"]) for said in decided] == [(True, "src/app.mjs")]
+        assert code_of(run.call(tool, path="src/../src/app.mjs", **rest)) == "permission_denied"
+
+
+@pytest.mark.parametrize(("tool", "rest"), WRITES_AT_ONCE)
+@pytest.mark.parametrize("path", ["src/link-docs/guide.md", "src/fresh/guide.md"])
+def test_a_path_that_turns_out_to_lead_elsewhere_is_judged_again_for_where_it_leads(
+    run: FakeRun, tool: str, rest: dict[str, Any], path: str
+) -> None:
+    run.sandbox.tree.put_link("src/fresh", "../docs")  # since the last scan
+    before = run.snapshot()
+    assert code_of(run.call(tool, path=path, **rest)) == NOT_ALLOWED
+    assert run.snapshot() == before
+    last = [line["data"] for line in run.events() if line["event"] == "decision"][-1]
+    assert (last["allowed"], last["facts"]["real_path"], last["facts"]["via_link"]) == (False, "docs/guide.md", True)
+
+
+def test_what_is_refused_is_refused_for_where_it_leads_and_told_once(run: FakeRun) -> None:
+    assert code_of(run.call("write_file", path="src/secret/new.txt", content="x")) == NOT_ALLOWED
+    decided = [line["data"]["allowed"] for line in run.events() if line["event"] == "decision"]
+    assert decided == [False]
 
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -235,6 +279,8 @@ def test_every_fault_of_every_operation_is_an_answer_and_changes_nothing(
         before = run.snapshot()
         subject, _, where = operation.partition(" by ")
         tool, arguments = CALLS.get(subject, ("edit", {"path": "src/app.mjs", "oldString": "1", "newString": "2"}))
+        if where == "resolve" and "path" in arguments:  # which is asked of what is not written as it is
+            arguments = {**arguments, "path": f"src/../{arguments['path']}"}
         sandbox.refusing[where or subject] = fault
         answer = run.call(tool, **arguments)
         assert run.pipeline.ended is None
