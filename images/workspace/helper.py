@@ -22,7 +22,7 @@ A request's head holds `id` (a rising integer), `op` and the op's fields; every 
     delete   path expect                                      -
     search   literal ignore_case max line_max deadline_us;    data* (records); truncated timed_out; records
              pattern and globs, NUL between
-    spawn    argc cwd deadline_us cap kill_at stdin;         out* (stream), want*; exit stdout_bytes stderr_bytes
+    spawn    argc cwd deadline_us cap kill_at stdin scan;    out* (stream), want*; exit stdout_bytes stderr_bytes
              argv then env, NUL after each                    killed_by survivors started detail limits; want has pieces
     scan     max                                              data* (records); truncated; records
     posture  -                                                -; one JSON object
@@ -32,6 +32,9 @@ A request's head holds `id` (a rising integer), `op` and the op's fields; every 
 Records: list `kind size name NUL`, scan `kind size mode stamp path NUL` or `x path NUL` for what is gone (size in hex,
 mode in octal), search `u32 line, u16 path length, u32 text length, path, text`. Names that are not UTF-8 travel as
 surrogate escapes in JSON and as they are in bodies.
+
+With a `scan` that is not null, the end of a `spawn` is followed by the answer of a scan of so many entries at most,
+under the same id. What follows at once leaves together: each write wakes five processes on the way to the host.
 
 `want` allows the host so many more `stdin` frames; the first one allows STDIN_AHEAD, so that the next pieces are on
 their way while one is fed. Whatever the host may send, it never waits for this side to be done sending: as long as an
@@ -70,6 +73,7 @@ PROTOCOL = 2
 HEAD_MAX_BYTES = 64 * 1024
 BODY_MAX_BYTES = 1024 * 1024
 AHEAD_MAX_BYTES = 2 * 1024 * 1024  # taken in while an answer is stuck; more than the host may send without an answer
+OUTPUT_HELD_MS = 2  # a program's output waits so long for more of it, or for the program's end
 STDIN_AHEAD = 4  # pieces of a program's input on their way at once; the host's are 256 KiB
 OUTPUT_PIECE_BYTES = 64 * 1024  # one pipe buffer
 PIPE_BYTES = 1024 * 1024  # the most that a user may ask for by default (/proc/sys/fs/pipe-max-size)
@@ -199,6 +203,7 @@ class Wire:
         self.source = source
         self.sink = sink
         self.buffer = bytearray()
+        self.held = b""  # frames that go out with the next one, and before anything is waited for
         os.set_blocking(sink, False)
 
     def fill(self) -> None:
@@ -229,14 +234,24 @@ class Wire:
     def receive(self) -> tuple[Head, bytes]:
         """The next frame, waited for."""
         while (frame := self.next()) is None:
+            self.flush()
             self.fill()
         return frame
 
+    def hold(self, head: Head, body: bytes = b"") -> None:
+        """The frame is written with the next one."""
+        text = dump_json(head)
+        self.held += pack("!II", len(text), len(body)) + text + body
+
     def send(self, head: Head, body: bytes = b"") -> None:
         """The frame is written, all of it."""
-        text = dump_json(head)
-        data = pack("!II", len(text), len(body)) + text + body
-        sent = self._write(data)
+        self.hold(head, body)
+        self.flush()
+
+    def flush(self) -> None:
+        """All that was held is written."""
+        data, self.held = self.held, b""
+        sent = self._write(data) if data else 0
         if sent < len(data):
             self._send_rest(memoryview(data)[sent:])
 
@@ -1148,8 +1163,10 @@ def op_spawn(head: Head, body: bytes) -> None:
         if program is not None:
             program.close()
         answer_not_started(head["id"], error)
-        return
-    Running(program, head).run()
+    else:
+        Running(program, head).run()
+    if head["scan"] is not None:
+        scan(head["id"], number(head, "scan"))
 
 
 def candidates(name: bytes, env: list[bytes]) -> list[bytes]:
@@ -1171,7 +1188,7 @@ def answer_not_started(request: object, error: int) -> None:
     """Says that nothing ran, with the exit code that shells use."""
     code = 127 if error in (errno.ENOENT, errno.ENOTDIR) else 126
     detail = os.strerror(error)
-    STATE.wire.send(
+    STATE.wire.hold(
         {
             "id": request, "kind": "ok", "started": False, "detail": detail, "exit": code,
             "stdout_bytes": 0, "stderr_bytes": 0, "killed_by": None, "survivors": 0, "limits": [],
@@ -1193,6 +1210,7 @@ class Running:
         self.killed_by: str | None = None
         self.pending: list[memoryview] = []  # at most STDIN_AHEAD pieces
         self.pending_last = False
+        self.held_until = self.started
         self.poller = select.poll()
         self.ooms = oom_kills()
         self.refused_forks = refused_forks()
@@ -1224,8 +1242,9 @@ class Running:
         if left <= 0:
             self.killed_by = "deadline"
             return
-        program = self.program
-        for descriptor, _ in self.poller.poll(min(left * 1000 + 1, 60_000)):
+        program, wire = self.program, STATE.wire
+        events = self.poller.poll(min(left * 1000 + 1, OUTPUT_HELD_MS if wire.held else 60_000))
+        for descriptor, _ in events:
             if descriptor == program.stdout:
                 self.take_output("stdout", 0)
             elif descriptor == program.stderr:
@@ -1235,7 +1254,9 @@ class Running:
             elif descriptor == STATE.wake:
                 STATE.drain_wake()
             else:
-                STATE.wire.fill()
+                wire.fill()
+        if wire.held and (not events or time.monotonic() >= self.held_until):
+            wire.flush()
         self.take_frames()  # sending may have taken some in too
 
     def take_frames(self) -> None:
@@ -1289,7 +1310,11 @@ class Running:
         room = self.cap - self.counts[index]
         self.counts[index] += len(data)
         if room > 0:
-            STATE.wire.send({"id": self.id, "kind": "out", "stream": index + 1}, data[:room])
+            if not STATE.wire.held:
+                self.held_until = time.monotonic() + OUTPUT_HELD_MS / 1000
+            STATE.wire.hold({"id": self.id, "kind": "out", "stream": index + 1}, data[:room])
+            if len(STATE.wire.held) >= OUTPUT_PIECE_BYTES:
+                STATE.wire.flush()
         if 0 < self.kill_at < self.counts[index] and self.killed_by is None:
             self.killed_by = "output"
         return True
@@ -1319,7 +1344,7 @@ class Running:
         if self.killed_by is None and oom_kills() > self.ooms:
             self.killed_by = "memory"
         code = None if self.killed_by in ("deadline", "caller") else self.program.exit_code()
-        STATE.wire.send(
+        STATE.wire.hold(
             {
                 "id": self.id, "kind": "ok", "started": True, "detail": "", "exit": code,
                 "stdout_bytes": self.counts[0], "stderr_bytes": self.counts[1],
@@ -1630,8 +1655,15 @@ def gather(programs: list[Program], found: set[bytes]) -> bool:
 
 def op_scan(head: Head, body: bytes) -> None:
     """Sends what changed since the last scan."""
-    batch = Batch(STATE.wire, head["id"])
-    scanner = Scanner(number(head, "max"), batch)
+    scan(head["id"], number(head, "max"))
+
+
+def scan(request: object, limit: int) -> None:
+    """The same, under the id of any request. What is held until now need not wait where the tree is large."""
+    if STATE.scanned is None or STATE.scanned.count >= FIND_MIN_ENTRIES:
+        STATE.wire.flush()
+    batch = Batch(STATE.wire, request)
+    scanner = Scanner(limit, batch)
     scanner.run()
     batch.finish({"truncated": scanner.truncated})
 

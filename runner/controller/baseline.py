@@ -17,11 +17,12 @@ from runner.policy.changes import BaseTree
 from runner.policy.ledger import Ledger, LedgerDelta
 from runner.policy.writes import PathFacts, WriteRules, must_append
 
-__all__ = ["MAX_ENTRIES", "Baseline", "bring_up_to_date", "take_baseline", "whole_scan"]
+__all__ = ["MAX_ENTRIES", "Baseline", "bring_up_to_date", "take_baseline", "take_in", "whole_scan"]
 
 MAX_ENTRIES = 1_000_000
 """Paths in a workspace that a run keeps account of. Beyond it a run does not start."""
 
+_FEWER = "Make fewer files, or lower limits.workspaceInodes."
 _MAX_APPEND_ONLY_BYTES = 64 * 1024 * 1024  # all append-only files of a run together, kept in the controller's memory
 
 
@@ -79,22 +80,31 @@ def bring_up_to_date(sandbox: Sandbox, ledger: Ledger) -> LedgerDelta:
         RunLimitReached: when the tree has outgrown what can be kept account of. A scan that was cut short must not
             reach the ledger: what it left out would count as never made by the run.
     """
-    scan = whole_scan(sandbox)
+    return take_in(sandbox.scan(max_entries=MAX_ENTRIES), ledger)
+
+
+def take_in(scan: Scan, ledger: Ledger) -> LedgerDelta:
+    """The same, by a scan of at most `MAX_ENTRIES` that somebody has made."""
+    _require_whole(scan, _FEWER)
     return ledger.apply(scan.entries, scan.removed)
 
 
-def whole_scan(sandbox: Sandbox, hint: str = "Make fewer files, or lower limits.workspaceInodes.") -> Scan:
+def whole_scan(sandbox: Sandbox, hint: str = _FEWER) -> Scan:
     """What changed since the last scan, all of it.
 
     Raises:
         RunLimitReached: when the workspace has more paths than can be kept account of.
     """
     scan = sandbox.scan(max_entries=MAX_ENTRIES)
+    _require_whole(scan, hint)
+    return scan
+
+
+def _require_whole(scan: Scan, hint: str) -> None:
     if scan.truncated:
         raise RunLimitReached(
             f"the workspace has more paths than can be kept account of ({MAX_ENTRIES}, or 192 MiB of names)", hint=hint
         )
-    return scan
 
 
 def _hooks_path(git: GuestGit) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.controller.baseline import Baseline, bring_up_to_date
+from runner.controller.baseline import MAX_ENTRIES, Baseline, bring_up_to_date, take_in
 from runner.controller.guest_git import GuestGit
 from runner.controller.revert import NOTHING_UNDONE, Undone, revert
 from runner.controller.tree_view import SandboxTree
@@ -53,9 +53,12 @@ def run(
             output_cap_bytes=limits.output_kib * 1024,
             kill_at_bytes=limits.output_kib * 1024 * _FLOOD,
             watch=guards.watcher(),
+            scan_entries=MAX_ENTRIES,
         )
     )
-    outside = _outside(guards.rules, bring_up_to_date(sandbox, baseline.ledger))
+    ledger, scan = baseline.ledger, result.scan
+    delta = bring_up_to_date(sandbox, ledger) if scan is None else take_in(scan, ledger)
+    outside = _outside(guards.rules, delta)
     undone = NOTHING_UNDONE
     if outside and baseline.originals is not None:
         undone = revert(sandbox, baseline.ledger, baseline.originals, guards.rules, outside)

@@ -73,6 +73,7 @@ class HelperChannel(Exchange):
         """`named` is what errors call it. `why_silent` says why no answer can come, None while it still may."""
         super().__init__(stream, clock, named, why_silent)
         self._running: int | None = None
+        self._owed: Scan | None = None  # a scan whose caller failed before it could be handed over
         self._scanned = 0  # how many entries the last scan may have listed; no more can be gone
         self.ping()
 
@@ -195,22 +196,27 @@ class HelperChannel(Exchange):
     def scan(self, *, max_entries: int) -> Scan:
         """See `Sandbox.scan`."""
         with self._operation():
-            request = self._begin("scan", {"max": max_entries}, b"", SCAN_SECONDS)
-            entries: list[ScanEntry] = []
-            removed: list[str] = []
-            room, known = SCAN_MAX_BYTES, self._scanned
-            for frame, last in self._answer(request, "."):
-                room -= len(frame.body)
-                if room < 0:
-                    broken("more of a scan than there can be")
-                decode_scan(frame.body, entries, removed)
-                if len(entries) > max_entries or len(removed) > known:
-                    broken("more entries than there can be")
-                if last:
-                    break
-            frame.head.only(("id", "kind", "truncated"))
-            self._scanned = max_entries
-            return Scan(tuple(entries), tuple(removed), frame.head.boolean("truncated"))
+            scan = self._scan(self._begin("scan", {"max": max_entries}, b"", SCAN_SECONDS), max_entries)
+            owed, self._owed = self._owed, None
+            return scan if owed is None else owed.then(scan)
+
+    def _scan(self, request: Begun, max_entries: int) -> Scan:
+        """The answer, where a scan was asked for."""
+        entries: list[ScanEntry] = []
+        removed: list[str] = []
+        room, known = SCAN_MAX_BYTES, self._scanned
+        for frame, last in self._answer(request, "."):
+            room -= len(frame.body)
+            if room < 0:
+                broken("more of a scan than there can be")
+            decode_scan(frame.body, entries, removed)
+            if len(entries) > max_entries or len(removed) > known:
+                broken("more entries than there can be")
+            if last:
+                break
+        frame.head.only(("id", "kind", "truncated"))
+        self._scanned = max_entries
+        return Scan(tuple(entries), tuple(removed), frame.head.boolean("truncated"))
 
     def guest_posture(self) -> GuestPosture:
         """See `Sandbox.guest_posture`."""
@@ -236,6 +242,7 @@ class HelperChannel(Exchange):
                 "cap": request.output_cap_bytes,
                 "kill_at": request.kill_at_bytes or 0,
                 "stdin": request.stdin is not None,
+                "scan": request.scan_entries,
             }
             begun = self._begin("spawn", fields, words, deadline + GRACE_SECONDS)
             self._running = begun.id
@@ -244,10 +251,16 @@ class HelperChannel(Exchange):
                     pass
             finally:
                 self._running = None
+            milliseconds = (self._clock() - begun.started) * 1000
+            scan = None
+            if request.scan_entries is not None:
+                begun.deadline = self._clock() + SCAN_SECONDS
+                scan = self._scan(begun, request.scan_entries)
             if run.caller_error is not None:
+                self._owed = scan if self._owed is None or scan is None else self._owed.then(scan)
                 self._midway = False
                 raise run.caller_error
-            return run.result((self._clock() - begun.started) * 1000)
+            return run.result(milliseconds, scan)
 
     def cancel(self) -> None:
         """See `Sandbox.cancel`. Nothing happens when no program runs."""

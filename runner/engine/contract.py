@@ -205,7 +205,8 @@ class SpawnRequest:
 
     `argv[0]` is an absolute path, or a bare name looked up on the PATH of `env` by the engine, never in the workspace.
     The environment is exactly `env`. `stdin` is empty unless chunks are given. Output beyond `output_cap_bytes` (per
-    stream) is counted and dropped; a stream of more than `kill_at_bytes` gets the program killed.
+    stream) is counted and dropped; a stream of more than `kill_at_bytes` gets the program killed. With `scan_entries`,
+    the tree is scanned once the program is gone, as by `scan` with that bound and in the same round trip.
     """
 
     argv: tuple[str, ...]
@@ -217,6 +218,7 @@ class SpawnRequest:
     sink: OutputSink | None = None  # when given, output goes there and the result's stdout and stderr stay empty
     watch: OutputSink | None = None  # told of the output as it comes, beside where it goes
     kill_at_bytes: int | None = None
+    scan_entries: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +242,7 @@ class SpawnResult:
     started: bool = True
     survivors_killed: int = 0  # processes that had escaped the program's process group
     limits_met: tuple[LimitMet, ...] = ()
+    scan: Scan | None = None  # where it was asked for, and the program could be handed over at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +256,15 @@ class Scan:
     entries: tuple[ScanEntry, ...]
     removed: tuple[str, ...]
     truncated: bool
+
+    def then(self, later: Scan) -> Scan:
+        """This one and the next, as one: what changed since the scan before them. A path in both parts is there."""
+        now = {entry.path: entry for entry in self.entries}
+        for path in later.removed:
+            now.pop(path, None)
+        now.update((entry.path, entry) for entry in later.entries)
+        removed = dict.fromkeys((*self.removed, *later.removed))
+        return Scan(tuple(now.values()), tuple(removed), self.truncated or later.truncated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,6 +494,7 @@ class Sandbox(Protocol):
     def spawn(self, request: SpawnRequest) -> SpawnResult:
         """Run a program to its end or its bounds; afterwards none of its processes is left.
 
+        What `sink`, `watch` and `stdin` raise is raised; what a scan then told is in the next one.
         Raises FileRefused about `cwd`: MISSING, LINK, NOT_A_DIRECTORY.
         """
         ...

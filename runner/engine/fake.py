@@ -286,6 +286,12 @@ class FakeSandbox:
 
     def spawn(self, request: SpawnRequest) -> SpawnResult:
         """See `Sandbox.spawn`. The program is looked up by the last part of `argv[0]`."""
+        result = self._spawn(request)
+        if request.scan_entries is None:
+            return result
+        return replace(result, scan=self.scan(max_entries=request.scan_entries))
+
+    def _spawn(self, request: SpawnRequest) -> SpawnResult:
         self._require_alive()
         self._require_folder(request.cwd)
         stdin = b"".join(request.stdin or ())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest, SpawnResult
+from runner.engine.contract import FileFault, FileRefused, KilledBy, Scan, SearchRequest, SpawnRequest, SpawnResult
 from runner.engine.frames import BODY_MAX_BYTES, broken
 from runner.engine.helper_answers import Ending
 from runner.engine.helper_ere import BadPattern, translate_ere
@@ -66,13 +67,13 @@ class Run:
         self._may_want += 1 if piece else 0
         return piece
 
-    def result(self, duration_ms: float) -> SpawnResult:
+    def result(self, duration_ms: float, scan: Scan | None) -> SpawnResult:
         """The contract's words for how it ended."""
         ending = self.ending
         if ending is None:
             raise AssertionError("a program's result is asked for before its end")
         if not ending.started:
-            return not_started(self.request, ending.exit or 126, ending.detail, duration_ms)
+            return replace(not_started(self.request, ending.exit or 126, ending.detail, duration_ms), scan=scan)
         return SpawnResult(
             exit=ending.exit,
             stdout=bytes(self._kept[0]),
@@ -85,6 +86,7 @@ class Run:
             killed_by=ending.killed_by,
             survivors_killed=ending.survivors,
             limits_met=ending.limits,
+            scan=scan,
         )
 
 

@@ -19,10 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.engine.contract import GuestPosture, Scan
+from runner.engine.contract import GuestPosture, Scan, SpawnRequest
+from runner.engine.fake import FakeCall, FakeOutcome
 from runner.engine.helper_answers import decode_scan
 from runner.model.tree import EntryKind, ScanEntry
-from tests.contract.boxes import Box, RealBox
+from tests.contract.boxes import ENV, Box, FakeBox, RealBox, Script
 from tests.support.local_stream import HELPER, local_sandbox
 
 
@@ -46,6 +47,62 @@ def test_the_first_scan_lists_everything_and_the_second_nothing(box: Box) -> Non
     file = next(entry for entry in scan.entries if entry.path == "a/b")
     assert (file.size, file.mode, scan.removed, scan.truncated) == (3, 0o755, (), False)
     assert box.sandbox.scan(max_entries=10) == Scan((), (), truncated=False)
+
+
+def _touch(call: FakeCall) -> FakeOutcome:
+    call.tree.put_file("made", b"1")
+    return FakeOutcome(stdout=b"done")
+
+
+TOUCH = Script("printf 1 >made; printf done", _touch)
+
+
+@pytest.mark.parametrize("size", [1, 1500])
+def test_a_program_can_be_followed_by_a_scan_at_once(box: Box, size: int) -> None:
+    for number in range(size):
+        if size == 1 or isinstance(box, FakeBox):
+            box.put(f"d/{number}", b"1")
+    if not isinstance(box, FakeBox) and size > 1:
+        box.run(Script("mkdir -p d && cd d && touch $(seq 1500)", _touch))
+    _changed(box)
+    result = box.run(TOUCH, scan_entries=2000)
+    assert (result.exit, result.stdout) == (0, b"done")
+    assert result.scan is not None
+    assert [entry.path for entry in result.scan.entries if entry.kind is EntryKind.FILE] == ["made"]
+    assert _changed(box) == set()
+    assert box.run(TOUCH).scan is None
+
+
+def test_a_scan_after_a_program_that_could_not_start_tells_what_changed_before(box: Box) -> None:
+    _changed(box)
+    box.sandbox.write("mine", b"1")
+    absent = SpawnRequest(("nothing-of-that-name",), ENV, 5.0, 100, scan_entries=2000)
+    result = box.sandbox.spawn(absent)
+    assert (result.exit, result.started) == (127, False)
+    assert result.scan is not None and [entry.path for entry in result.scan.entries] == ["mine"]
+    result = box.sandbox.spawn(dataclasses.replace(absent, argv=("a\0b",)))
+    assert result.started is False and _changed(box) == set()
+
+
+def test_what_a_scan_told_after_a_caller_that_failed_is_in_the_next_one(real: Box) -> None:
+    real.put("before", b"1")
+    _changed(real)
+
+    def fail(_stream: str, _data: bytes) -> None:
+        raise ValueError("the caller's own")
+
+    for name in ("one", "two"):
+        with pytest.raises(ValueError, match="the caller's own"):
+            real.run(Script(f"printf 1 >{name}; rm -f before; printf x; sleep 20", _touch), sink=fail, scan_entries=9)
+    real.put("three", b"1")
+    real.remove("one")
+    assert _changed(real) == {"two", "three", "-before", "-one"}
+
+
+def test_a_program_that_is_killed_is_followed_by_its_scan_too(real: Box) -> None:
+    _changed(real)
+    result = real.run(Script("printf 1 >made; sleep 20", _touch), deadline_seconds=0.3, scan_entries=2000)
+    assert result.timed_out and [entry.path for entry in result.scan.entries] == ["made"]
 
 
 def test_a_later_scan_names_what_changed_appeared_and_went(box: Box) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.controller import baseline
+from runner.controller import commands
 from runner.controller.commands import limits_hit
 from runner.engine.contract import LimitMet, SpawnResult
 from runner.engine.fake import FakeCall, FakeOutcome
@@ -210,7 +210,7 @@ def test_a_file_that_a_command_made_counts_as_the_runs_own(run: FakeRun) -> None
 
 
 def test_a_tree_too_large_to_keep_account_of_ends_the_run(run: FakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(baseline, "MAX_ENTRIES", len(run.sandbox.tree.nodes))
+    monkeypatch.setattr(commands, "MAX_ENTRIES", len(run.sandbox.tree.nodes))
 
     def many(call: FakeCall) -> FakeOutcome:
         for number in range(50):

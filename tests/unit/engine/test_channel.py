@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from runner.engine.channel import HelperChannel
-from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
+from runner.engine.channel import SCAN_SECONDS, HelperChannel
+from runner.engine.contract import FileFault, FileRefused, KilledBy, Scan, SearchRequest, SpawnRequest
 from runner.engine.exchange import SILENCE_SECONDS
 from runner.engine.helper_requests import STDIN_PIECE_BYTES
 from runner.model.errors import SandboxLost
@@ -345,3 +345,53 @@ def test_text_from_inside_can_be_written_anywhere() -> None:
     with pytest.raises(FileRefused) as refused:
         channel.resolve("a")
     assert refused.value.detail.encode("utf-8")
+
+
+SCANNED: dict[str, Any] = {"id": 2, "kind": "ok", "truncated": False}
+NEW = b"f 1 644 " + b"0" * 72 + b" new\0"
+
+
+def test_a_program_and_the_scan_after_it_are_one_request() -> None:
+    channel, stream = _channel(answer(ENDING) + answer({"id": 2, "kind": "data"}, NEW) + answer(SCANNED, b"x gone\0"))
+    channel._scanned = 1
+    scan = _spawn(channel, scan_entries=1).scan
+    assert ([entry.path for entry in scan.entries], scan.removed) == (["new"], ("gone",))
+    assert [frame.head.text("op") for frame in stream.sent()] == ["spawn"]
+    assert stream.reads == 2
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        (),
+        (answer({**SCANNED, "id": 3}),),
+        (answer({**SCANNED, "truncated": 1}),),
+        (answer({**SCANNED, "exit": 0}),),
+        (answer(SCANNED, NEW + NEW),),
+        (answer(SCANNED, b"x gone\0x other\0"),),
+        (answer(SCANNED, b"f"),),
+        (answer(ENDING),),
+        (answer({"id": 2, "kind": "out", "stream": 1}, b"x"),),
+    ],
+)
+def test_a_scan_after_a_program_keeps_the_bounds_of_any_other(pieces: tuple[bytes, ...]) -> None:
+    def act(channel: HelperChannel) -> None:
+        channel._scanned = 1
+        _spawn(channel, scan_entries=1)
+
+    _lost(act, answer(ENDING), *pieces)
+
+
+def test_a_scan_after_a_program_has_the_time_of_a_scan_and_not_of_the_program() -> None:
+    now = [0.0]
+    pieces = [answer({"id": 1, "kind": "ok", "protocol": 2}), answer(ENDING), answer(SCANNED)]
+
+    class _Slow(ScriptedStream):
+        def read(self, timeout: float) -> bytes:
+            now[0] += 0.0 if len(self.pieces) > 1 else SCAN_SECONDS - 1
+            return super().read(timeout)
+
+    stream = _Slow()
+    stream.pieces = pieces
+    result = _spawn(HelperChannel(stream, clock=lambda: now[0]), scan_entries=1)
+    assert (result.scan, result.duration_ms) == (Scan((), (), truncated=False), 0.0)
