@@ -19,7 +19,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner.engine.contract import GuestPosture, Scan, SpawnRequest
+from runner.engine.contract import GuestPosture, KilledBy, Scan, SpawnRequest
 from runner.engine.fake import FakeCall, FakeOutcome
 from runner.engine.helper_answers import decode_scan
 from runner.model.tree import EntryKind, ScanEntry
@@ -101,8 +101,9 @@ def test_what_a_scan_told_after_a_caller_that_failed_is_in_the_next_one(real: Bo
 
 def test_a_program_that_is_killed_is_followed_by_its_scan_too(real: Box) -> None:
     _changed(real)
-    result = real.run(Script("printf 1 >made; sleep 20", _touch), deadline_seconds=0.3, scan_entries=2000)
-    assert result.timed_out and [entry.path for entry in result.scan.entries] == ["made"]
+    result = real.run(Script("printf 1 >made; exec yes", _touch), kill_at_bytes=1, scan_entries=2000)
+    assert result.killed_by is KilledBy.OUTPUT
+    assert result.scan is not None and [entry.path for entry in result.scan.entries] == ["made"]
 
 
 def test_a_later_scan_names_what_changed_appeared_and_went(box: Box) -> None:
