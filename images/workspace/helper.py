@@ -225,7 +225,8 @@ class Wire:
         if len(buffer) < end:
             return None
         head, _ = _scan_json(buffer[8 : 8 + head_size].decode("ascii"), 0)
-        body = bytes(buffer[8 + head_size : end])
+        with memoryview(buffer) as view:
+            body = bytes(view[8 + head_size : end])
         del buffer[:end]
         if not isinstance(head, dict):
             raise Gone

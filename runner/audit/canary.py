@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["Canary", "CanaryStream"]
 
 _PREFIX = "dpl_"
+_LONG_CHARACTERS = 64 * 1024
 
 
 class Canary:
@@ -30,9 +31,12 @@ class Canary:
         """Whether a JSON value, a text or bytes hold the token; keys of objects count."""
         if isinstance(value, bytes):
             return any(form in value for form in self._bytes)
-        # Looked at once, all texts together: no form has a NUL, so none is found where two of them meet.
-        whole = value if isinstance(value, str) else "\0".join(_texts(value))
-        return any(form in whole for form in self._texts)
+        texts = [value] if isinstance(value, str) else list(_texts(value))
+        # Short texts are looked at together: no form has a NUL, so none is found where two of them meet. Long ones are
+        # looked at where they are, without a copy.
+        whole = "\0".join(text for text in texts if len(text) < _LONG_CHARACTERS)
+        long = (text for text in texts if len(text) >= _LONG_CHARACTERS)
+        return any(form in text for text in (whole, *long) for form in self._texts)
 
 
 def _texts(value: Any) -> Iterator[str]:

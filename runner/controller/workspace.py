@@ -78,8 +78,7 @@ class GuardedWorkspace:
         try:
             # A read follows no link, so what it gives is what is there. Whatever it refuses is asked where it leads.
             with suppress(FileRefused):
-                content = self._sandbox.read(requested, max_bytes=MAX_TOOL_FILE_BYTES)
-                return FileBytes(content.data, content.sha256)
+                return FileBytes(self._sandbox.read(requested, max_bytes=MAX_TOOL_FILE_BYTES).data)
             return _bytes_of(self._sandbox.look(requested, max_bytes=MAX_TOOL_FILE_BYTES), path, faults.READ)
         except FileRefused as refused:
             raise faults.tool_error(refused, faults.READ, path) from None
@@ -283,4 +282,4 @@ class GuardedWorkspace:
 def _bytes_of(look: Look, path: str, table: Mapping[FileFault, ErrorCode]) -> FileBytes:
     if isinstance(look.content, FileRefused):
         raise faults.tool_error(look.content, table, path) from None
-    return FileBytes(look.content.data, look.content.sha256)
+    return FileBytes(look.content.data)

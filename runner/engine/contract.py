@@ -20,6 +20,7 @@ Rules that every implementation upholds:
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -132,7 +133,11 @@ class FileContent:
     data: bytes
     size: int
     mode: int
-    sha256: str
+
+    @property
+    def sha256(self) -> str:
+        """The digest, made when it is asked for: a file that is only read needs none."""
+        return hashlib.sha256(self.data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,8 @@ class DockerStream:
                     raise SandboxLost("the engine's stream is out of step")
                 del pending[: _HEADER.size]
                 continue
-            piece = bytes(pending[: self._frame_left])
+            with memoryview(pending) as view:
+                piece = bytes(view[: self._frame_left])
             del pending[: len(piece)]
             self._frame_left -= len(piece)
             if self._frame_stream == _STDOUT and piece:

@@ -187,7 +187,7 @@ class FakeSandbox:
         if node.size > max_bytes:
             raise FileRefused(FileFault.TOO_LARGE, path, size=node.size)
         data = node.data.ljust(node.size, b"\0")
-        return FileContent(data, len(data), node.mode, _sha256(data))
+        return FileContent(data, len(data), node.mode)
 
     def look(self, path: str, *, max_bytes: int) -> Look:
         """See `Sandbox.look`."""

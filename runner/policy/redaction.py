@@ -22,6 +22,8 @@ _MAX_FIELDS = 20
 
 _MAX_NAME_CHARACTERS = 64
 
+_SLICE_CHARACTERS = 64 * 1024
+
 _KEPT = frozenset({"path", "argv", "args", "globs", "pattern"})
 _KEPT_NUMBERS = frozenset({"startLine", "limit", "maxResults", "ignoreCase", "regex", "replaceAll"})
 
@@ -63,8 +65,12 @@ def redact_arguments(arguments: object) -> dict[str, Any]:
 def digest_of(value: object) -> dict[str, Any]:
     """What stands for a value that is not kept."""
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, separators=(",", ":"))
-    data = text.encode("utf-8", "surrogatepass")
-    return {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
+    made, size = hashlib.sha256(), 0
+    for at in range(0, len(text), _SLICE_CHARACTERS):  # a long text has no second copy
+        data = text[at : at + _SLICE_CHARACTERS].encode("utf-8", "surrogatepass")
+        made.update(data)
+        size += len(data)
+    return {"sha256": made.hexdigest(), "bytes": size}
 
 
 def is_digest(value: object) -> bool:

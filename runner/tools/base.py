@@ -26,6 +26,8 @@ class Arguments(BaseModel):
 
 
 def _utf8(text: str) -> str:
+    if text.isascii():  # which is known of a text without a look at it
+        return text
     try:
         text.encode("utf-8")
     except UnicodeEncodeError as error:

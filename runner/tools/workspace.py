@@ -6,6 +6,7 @@ the controller before it takes effect; a refusal is a `ToolError`.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -32,7 +33,11 @@ class FileBytes:
     """A file's whole content; `sha256` makes a later write conditional on nobody having changed it."""
 
     data: bytes
-    sha256: str
+
+    @property
+    def sha256(self) -> str:
+        """In hexadecimal."""
+        return hashlib.sha256(self.data).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,14 @@ def test_each_usual_form_is_found_in_texts_bytes_and_values(form: str) -> None:
     assert CANARY.within([b"x", said.encode()]) and CANARY.within(MappingProxyType({"a": said}))
 
 
+@pytest.mark.parametrize("where", range(3))
+def test_it_is_found_in_long_texts_and_among_them(where: int) -> None:
+    texts = ["x" * 100_000, "y", "z" * 100_000]
+    assert not CANARY.within(texts)
+    texts[where] += CANARY.token + texts[where]
+    assert CANARY.within(texts) and CANARY.within({"content": texts}) and CANARY.within(texts[where])
+
+
 def test_halves_in_two_texts_are_not_taken_for_the_whole() -> None:
     assert not CANARY.within([CORE[:20], CORE[20:], {CORE[:20]: CORE[20:]}])
 

@@ -214,3 +214,19 @@ def test_a_ctrl_c_around_the_write_leaves_a_log_that_goes_on_as_a_chain(tmp_path
     lines = made.path.read_bytes().splitlines(keepends=True)
     assert verify_chain(lines) == made.lines == (3 if when == "after it" else 2)
     assert json.loads(lines[-1])["hash"] == made.last_hash
+
+
+@pytest.mark.parametrize("piece", ["x", '"\\\n\t\x7f', "é\U0001f600", "\ud83d\ude00\ud83d"])
+@pytest.mark.parametrize("rest", [{}, {"a": 1, "z": [True, None]}])
+def test_the_digest_of_long_texts_is_that_of_their_one_byte_form(piece: str, rest: dict[str, Any]) -> None:
+    for value in (
+        piece * 40_001,
+        {"long": piece * 40_001, "short": piece, **rest},
+        {'l\u00e9"': {"in": piece * 40_001}},
+    ):
+        assert argument_digest(value) == hashlib.sha256(canonical(value)).hexdigest()
+
+
+def test_an_empty_object_and_one_of_several_long_texts_have_their_digests() -> None:
+    for value in ({}, {"b": "x" * 20_000, "a": "y" * 20_000}, {"c": "", "b": "x" * 16_384, "a": "x" * 16_385}):
+        assert argument_digest(value) == hashlib.sha256(canonical(value)).hexdigest()

@@ -41,6 +41,12 @@ def test_a_digest_is_of_the_text_itself_and_of_the_canonical_json_of_anything_el
     assert digest_of("\ud800")["bytes"] == 3
 
 
+@pytest.mark.parametrize("piece", ["x", "é", "\U0001f600", "\ud800"])
+def test_the_digest_of_a_long_text_is_that_of_the_whole(piece: str) -> None:
+    whole = (piece * 70_000).encode("utf-8", "surrogatepass")
+    assert digest_of(piece * 70_000) == {"sha256": hashlib.sha256(whole).hexdigest(), "bytes": len(whole)}
+
+
 def test_a_digest_is_known_by_its_two_keys() -> None:
     assert is_digest(digest_of("x"))
     for other in ({}, {"sha256": "x"}, {"sha256": "x", "bytes": 1, "more": 2}, ["sha256", "bytes"], "x", None):
