@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from runner.controller.baseline import bring_up_to_date
 from runner.controller.guest_git import GuestGit
-from runner.engine.contract import FileRefused, Resolved, Sandbox
+from runner.engine.contract import FileContent, FileRefused, Resolved, Sandbox
 from runner.model.errors import ToolError
 from runner.model.tree import EntryKind
 from runner.policy.ledger import Ledger
@@ -78,9 +78,7 @@ class SandboxTree:
             self._scanned = True
 
     def _resolve(self, path: str) -> Resolved | None:
-        inside = path
-        if path == _ROOT or path.startswith(_ROOT + "/"):
-            inside = path[len(_ROOT) :].lstrip("/") or "."
+        inside = _inside(path)
         if inside not in self._resolved:
             try:
                 self._resolved[inside] = self._sandbox.resolve(parse_path(inside))
@@ -89,13 +87,36 @@ class SandboxTree:
         return self._resolved[inside]
 
     def _read(self, path: str) -> str | None:
-        found = self._resolve(path)
+        """Where it leads and what is there are asked at once, unless the one is known."""
+        inside = _inside(path)
+        if inside in self._resolved:
+            return self._read_resolved(self._resolved[inside])
+        try:
+            seen = self._sandbox.look(parse_path(inside), max_bytes=_MAX_TEXT_BYTES)
+        except (FileRefused, ToolError):
+            self._resolved[inside] = None
+            return None
+        self._resolved[inside] = seen.where
+        return None if isinstance(seen.content, FileRefused) else _text(seen.content)
+
+    def _read_resolved(self, found: Resolved | None) -> str | None:
         if found is None or found.kind is not EntryKind.FILE:
             return None
         try:
-            return self._sandbox.read(found.path, max_bytes=_MAX_TEXT_BYTES).data.decode("utf-8", "replace")
+            return _text(self._sandbox.read(found.path, max_bytes=_MAX_TEXT_BYTES))
         except FileRefused:
             return None
+
+
+def _inside(path: str) -> str:
+    """The path from the root on, for one that a command may have written with it."""
+    if path == _ROOT or path.startswith(_ROOT + "/"):
+        return path[len(_ROOT) :].lstrip("/") or "."
+    return path
+
+
+def _text(content: FileContent) -> str:
+    return content.data.decode("utf-8", "replace")
 
 
 def _aliases(listing: bytes) -> dict[str, str]:

@@ -2,7 +2,8 @@
 
 Every act takes the same way: where does the path really lead (facts) → what does the policy say (decision, audited) →
 do it on the real path, without following links, under the condition that it is still what was judged (effect). Policy
-comes before existence and content, so that a refusal tells nothing about a file.
+comes before existence and content, so that a refusal tells nothing about a file. A path that leads to itself needs no
+question: the act itself, which follows no link, says so if it does not.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from runner.controller import commands, faults
 from runner.controller.baseline import Baseline
 from runner.controller.commit import Sign, commit
 from runner.controller.guest_git import GuestGit
+from runner.controller.judged_changes import JudgedChanges
 from runner.controller.revert import Undone
 from runner.engine.contract import FileFault, FileRefused, Look, OutputSink, Resolved, Sandbox, SearchRequest
 from runner.model.errors import ErrorCode, ToolError
-from runner.model.tree import EntryKind, TreeChange
-from runner.policy.append_only import decide_append, first_lost_line
+from runner.model.tree import TreeChange
 from runner.policy.basis import Basis, OnDecision, decision_of
 from runner.policy.changes import ChangeFacts, judge_changes
 from runner.policy.document import Policy
-from runner.policy.paths import parse_path, parse_write_path
-from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write
+from runner.policy.paths import parse_path
+from runner.policy.writes import WriteOp, WriteRules
 from runner.tools.workspace import (
     MAX_TOOL_FILE_BYTES,
     CommandOutcome,
@@ -71,6 +72,7 @@ class GuardedWorkspace:
         self._git = git
         self._baseline = baseline
         self._guards = guards
+        self._changes = JudgedChanges(sandbox, baseline, guards)
 
     def read(self, path: str) -> FileBytes:
         """The bytes of a regular file beneath the root, links followed. Raises ToolError."""
@@ -91,7 +93,7 @@ class GuardedWorkspace:
             looks.append(self._sandbox.look(requested, max_bytes=MAX_TOOL_FILE_BYTES))
             return looks[0].where
 
-        self._writable(path, WriteOp.EDIT, where)
+        self._changes.writable(path, WriteOp.EDIT, where)
         return _bytes_of(looks[0], path, faults.WRITE)
 
     def list_dir(self, path: str) -> tuple[tuple[DirEntry, ...], bool]:
@@ -109,11 +111,11 @@ class GuardedWorkspace:
         def put(real: str) -> None:
             if len(data) > MAX_TOOL_FILE_BYTES:
                 raise FileRefused(FileFault.TOO_LARGE, real, size=len(data))
-            self._require_append(real, data)
+            self._changes.require_append(real, data)
             self._sandbox.write(real, data, expect=expect)
 
         try:
-            self._change(path, WriteOp.WRITE, put)
+            self._changes.change(path, WriteOp.WRITE, put)
         except FileRefused as refused:
             if refused.fault is FileFault.NO_SPACE:
                 raise faults.no_room(path, self._guards.policy.limits) from None
@@ -123,11 +125,11 @@ class GuardedWorkspace:
         """The file or link is gone. Raises ToolError."""
 
         def drop(real: str) -> None:
-            self._require_append(real, None)
+            self._changes.require_append(real, None)
             self._sandbox.delete(real)
 
         try:
-            self._change(path, WriteOp.DELETE, drop)
+            self._changes.change(path, WriteOp.DELETE, drop)
         except FileRefused as refused:
             raise faults.tool_error(refused, faults.DELETE, path) from None
 
@@ -171,85 +173,6 @@ class GuardedWorkspace:
             return self._sandbox.resolve(parse_path(path)).path
         except FileRefused as refused:
             raise faults.tool_error(refused, table, path) from None
-
-    def _change(self, path: str, op: WriteOp, act: Callable[[str], None]) -> None:
-        """`act` has been done on the real path, which the policy gave for `op`. Raises ToolError, FileRefused.
-
-        `act` follows no link. So a path that looks as if it led to itself is judged as what it says and acted on at
-        once, without asking where it leads: if it leads elsewhere after all, nothing is done, and the question is put.
-        """
-        requested = parse_write_path(path)
-        if not (self._looks_direct(requested, op) and self._done_as_named(requested, op, act)):
-            act(self._writable(path, op))
-
-    def _done_as_named(self, requested: str, op: WriteOp, act: Callable[[str], None]) -> bool:
-        """Whether `act` was done on the path as it is written; nothing was where the policy says no, or a link was met.
-
-        Only an allowance is made use of and written down here: what is refused is refused for where it really leads.
-        """
-        facts = PathFacts(requested, False, self._baseline.ledger.existed_at_start(requested))
-        intent = WriteIntent(op, requested)
-        decision = decide_write(self._guards.rules, intent, facts)
-        if not decision.allowed:
-            return False
-        self._guards.on_decision(decision, Basis.of_write(intent, facts))
-        try:
-            act(requested)
-        except FileRefused as refused:
-            if refused.fault is not FileFault.LINK:
-                raise
-            return False
-        return True
-
-    def _looks_direct(self, requested: str, op: WriteOp) -> bool:
-        """Whether the last scan saw no link on the way; for a delete, which is about the link itself, above it."""
-        parts = requested.split("/")
-        followed = len(parts) if op is not WriteOp.DELETE else len(parts) - 1
-        kind = self._baseline.ledger.kind
-        on_the_way = (kind("/".join(parts[:depth])) for depth in range(1, followed + 1))
-        return not {".", ".."} & {*parts} and EntryKind.SYMLINK not in on_the_way
-
-    def _writable(self, path: str, op: WriteOp, resolve: Callable[[str], Resolved] | None = None) -> str:
-        """The real path, once the policy allows `op` there. `resolve` says where the path leads."""
-        requested = parse_write_path(path)
-        table = faults.DELETE if op is WriteOp.DELETE else faults.WRITE
-        try:
-            where = self._resolve_for_write(requested, op) if resolve is None else resolve(requested)
-        except FileRefused as refused:
-            # Nothing is known of what is there; the policy's word on the path as written still comes first.
-            self._decide(WriteIntent(op, requested), PathFacts(requested, via_link=False, existed_at_start=False))
-            raise faults.tool_error(refused, table, path) from None
-        ledger = self._baseline.ledger
-        facts = PathFacts(
-            real_path=where.path,
-            via_link=where.via_link,
-            existed_at_start=ledger.existed_at_start(where.path),
-        )
-        self._decide(WriteIntent(op, requested), facts)
-        return where.path
-
-    def _resolve_for_write(self, requested: str, op: WriteOp) -> Resolved:
-        """As `resolve`, but a delete is about the link itself: only its parent is followed."""
-        if op is not WriteOp.DELETE:
-            return self._sandbox.resolve(requested)
-        parent, _, name = requested.rpartition("/")
-        above = self._sandbox.resolve(parent or ".")
-        inner = name if above.path == "." else f"{above.path}/{name}"
-        return Resolved(inner, above.exists, None, 0, 0, 1, via_link=above.via_link)
-
-    def _decide(self, intent: WriteIntent, facts: PathFacts) -> None:
-        decision = decide_write(self._guards.rules, intent, facts)
-        self._guards.on_decision(decision, Basis.of_write(intent, facts))
-        decision.raise_if_denied()
-
-    def _require_append(self, real: str, data: bytes | None) -> None:
-        base = self._baseline.append_only.get(real)
-        if base is None:
-            return
-        decision = decide_append(base, data)
-        lost = None if data is None or decision.allowed else first_lost_line(base, data)
-        self._guards.on_decision(decision, Basis.of_append(real, lost))
-        decision.raise_if_denied()
 
     def _judge(self, changes: tuple[TreeChange, ...]) -> None:
         rules, base = self._guards.rules, self._baseline.base_tree

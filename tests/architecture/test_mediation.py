@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.architecture.sources import Module, modules
 
 ASKS_AND_ACTS = {
-    "runner.controller.workspace": "the file tools and the commit",
+    "runner.controller.workspace": "the commit",
+    "runner.controller.judged_changes": "each write, edit and deletion of the file tools",
     "runner.controller.commands": "run_command and the git tool",
     "runner.controller.push": "the branch, and every commit that would leave",
     "runner.controller.set_up": "the set-up's commands",

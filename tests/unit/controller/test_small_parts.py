@@ -8,15 +8,17 @@ import pytest
 
 from runner.controller.bindings import binding_for, credential_of
 from runner.controller.environment import BASE_ENVIRONMENT, command_environment
+from runner.controller.guest_git import GuestGit
 from runner.controller.network import deliver_ca, network, prove_cut
 from runner.controller.stopwatch import Stopwatch, utc
+from runner.controller.tree_view import SandboxTree
 from runner.egress.registry import Roles, host_of_registry
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
 from runner.gate.address import resolve_address
 from runner.gate.credentials import CredentialKind
 from runner.model.errors import PostureFailed, RepositoryUnavailable
 from tests.support.clocks import ManualClock
-from tests.support.fake_run import fake_run
+from tests.support.fake_run import FakeRun, fake_run
 from tests.support.policies import policy
 
 
@@ -127,3 +129,31 @@ def test_the_trust_store_is_delivered_byte_for_byte_and_bounded(tmp_path: Path) 
     bundle.write_bytes(b"x")
     with pytest.raises(RepositoryUnavailable):
         deliver_ca(FakeSandbox({"tee": lambda _call: FakeOutcome(exit=1)}), bundle, {})
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("package.json", '{"scripts": {"hi": "echo hi"}}\n'),
+        ("/workspace/package.json", '{"scripts": {"hi": "echo hi"}}\n'),
+        ("src/leaf", "# R0\n"),  # a link
+        ("src/link-docs/guide.md", "# Guide\n"),
+        ("src", None),
+        ("absent", None),
+        ("src/link-out", None),
+        ("src/loop", None),
+        ("../x", None),
+        ("large", None),
+    ],
+)
+def test_the_text_that_a_rule_asks_for_does_not_depend_on_what_was_asked_before(
+    run: FakeRun, path: str, text: str | None, known: bool
+) -> None:
+    run.sandbox.tree.put_file("large", b"", size_claimed=1024 * 1024 + 1)
+    git = GuestGit(run.sandbox, {}, "/workspace/.git/hooks", 30.0)
+    tree = SandboxTree(run.sandbox, run.ledger, git)
+    if known:
+        tree.kind(path)
+    assert tree.read_text(path) == text
+    assert tree.real_path(path) == SandboxTree(run.sandbox, run.ledger, git).real_path(path)
