@@ -1527,6 +1527,8 @@ class Scanner:
         if not stat.S_ISREG(info.st_mode) and not stat.S_ISLNK(info.st_mode):
             return b""
         self.hash_left -= info.st_size
+        if info.st_size > BATCH_BYTES:
+            STATE.wire.flush()  # a program's end need not wait for it
         try:
             if stat.S_ISREG(info.st_mode) and self.hash_left >= 0:
                 return b"-" + digest(folder, name).encode()
