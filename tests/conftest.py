@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ REQUIRE_DOCKER = "RUNNER_REQUIRE_DOCKER"
 IMAGE = Settings.from_environment().image
 """RUNNER_IMAGE, so that two checkouts can be tested on one engine."""
 
+_WITHOUT_TMP_PATH = itertools.count()
+
 TEST_LIMITS = SandboxLimits(
     run_seconds=300,
     memory_mib=512,
@@ -48,13 +51,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 
 @pytest.fixture(autouse=True)
-def _hermetic(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _hermetic(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """No git of the developer's, no state folder of the developer's."""
     for name in [name for name in os.environ if name.startswith("GIT_") and name != "GIT_SSL_CAINFO"]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
-    monkeypatch.setenv("RUNNER_STATE_DIR", str(tmp_path / "runner-state"))
+    monkeypatch.setenv("RUNNER_STATE_DIR", str(_own_state_folder(request)))
+
+
+def _own_state_folder(request: pytest.FixtureRequest) -> Path:
+    """Nobody else's, and not made yet: in the test's `tmp_path`, which is not made for the thousands that ask for none."""
+    if "tmp_path" in request.fixturenames:
+        folder: Path = request.getfixturevalue("tmp_path")
+        return folder / "runner-state"
+    factory: pytest.TempPathFactory = request.getfixturevalue("tmp_path_factory")
+    return factory.getbasetemp() / f"runner-state-of-{next(_WITHOUT_TMP_PATH)}"
 
 
 @pytest.fixture(scope="session")
