@@ -28,6 +28,9 @@ WORKERS ?=
 CORES := $(shell nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
 PARALLEL = $(if $(findstring no:xdist,$(PYTEST_FLAGS)),,-n $(or $(WORKERS),$(1)) --dist loadfile --no-loadscope-reorder)
 
+# Each worker, and each process that a test starts, would compile everything anew, and rewrite every test's assertions.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/' | expand -t 12
