@@ -75,7 +75,7 @@ class PushDoor:
         git = self._run.git
         branch, commit = self._current(git)  # 1
         default = self._fetched.default_branch
-        decision = decide_branch(self._run.policy.push, branch, default)
+        decision = decide_branch(self._run.policy, branch, default)
         self._run.on_decision(decision, Basis.of_branch(branch, default))
         decision.raise_if_denied()
         credential = credential_of(self._binding(), self._run.host.secrets, self._run.scrubber.hide)  # 2

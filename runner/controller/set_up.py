@@ -26,7 +26,8 @@ from runner.gate.fetch import Fetched
 from runner.gate.git import Git
 from runner.gate.shipment import shipment
 from runner.model.errors import RepositoryUnavailable, ToolError
-from runner.policy.argv import ArgvPolicy, judge_argv
+from runner.policy.argv import judge_argv
+from runner.policy.argv_policy import setup_argv_policy
 from runner.policy.argv_values import ArgvVerdict, Phase
 from runner.policy.ledger import Ledger
 from runner.setup.detect import plan_setup
@@ -225,15 +226,8 @@ def _allowed(run: Prepared, step: SetupStep) -> tuple[str, ...]:
 
 
 def _verdict(run: Prepared, argv: tuple[str, ...], phase: Phase) -> ArgvVerdict:
-    policy = ArgvPolicy(
-        bins=frozenset(run.policy.bins),
-        verify_task=run.policy.verify_task,
-        scratch_allowed=lambda _path: True,
-        preset=run.policy.argv.preset,
-        rules=run.policy.argv.rules,
-    )
     tree = SandboxTree(run.sandbox, Ledger(()), run.git)
-    return judge_argv(argv, policy, tree, tool="run_command", phase=phase)
+    return judge_argv(argv, setup_argv_policy(run.policy), tree, tool="run_command", phase=phase)
 
 
 def _empty_caches(run: Prepared) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from runner.model.errors import ErrorCode, ToolError
 
@@ -28,6 +28,12 @@ class Decision:
     def deny(cls, code: ErrorCode, rule: str, message: str, hint: str) -> Decision:
         """Refused by `rule`; `hint` says what to do instead."""
         return cls(allowed=False, rule=rule, code=code, message=message, hint=hint)
+
+    def by(self, narrowing: int) -> Decision:
+        """The same verdict, of the file of that number that narrows the policy; 0 is the policy itself."""
+        if self.allowed or narrowing == 0:
+            return self
+        return replace(self, rule=f"narrow.{narrowing}.{self.rule}", message=f"Narrowed for this run: {self.message}")
 
     def raise_if_denied(self) -> None:
         """Nothing happens when allowed.

@@ -9,7 +9,7 @@ Codes are fixed and clients depend on them; texts may change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -152,10 +152,16 @@ class UsageError(RunnerError):
 
 
 class PolicyInvalid(RunnerError):
-    """The operator's policy cannot take effect as written. Nothing was started."""
+    """The operator's policy cannot take effect as written. Nothing was started. `faults` are all that its file has."""
 
     exit_code = ExitCode.USAGE
     code = "policy_invalid"
+
+    def __init__(
+        self, message: str, *, hint: str = "", code: str | None = None, faults: Sequence[str] = ()
+    ) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.faults = tuple(faults)
 
 
 class EngineUnavailable(RunnerError):

@@ -129,17 +129,51 @@ def judge_argv(
     """Whether the argv may run, by which rule, and the argv to run. For the tool `git`, `argv` has `git` in front.
 
     In the phase `setup`, the repository's own hooks may be switched on: core.hooksPath set to a folder of the clone;
-    and `strict` lets an install through.
+    and `strict` lets an install through. A policy that is narrowed allows what it and each reading of it allow.
 
     Raises:
         ToolError: as `validate_argv` says.
     """
     words = tuple(validate_argv(list(argv)))
+    bounded = BoundedTree(tree)
+    verdicts: list[ArgvVerdict] = []
+    for number, layer in ((0, policy), *policy.narrower):
+        verdict = _judged(layer, bounded, tool, phase, words)
+        if not verdict.decision.allowed:
+            return ArgvVerdict(verdict.decision.by(number), words)
+        verdicts.append(verdict)
+    if all(verdict.argv == verdicts[0].argv for verdict in verdicts):
+        return verdicts[0]
+    return _agreed(policy, bounded, phase, tool, words, verdicts)
+
+
+def _agreed(
+    policy: ArgvPolicy,
+    tree: BoundedTree,
+    phase: Phase,
+    tool: Tool,
+    words: tuple[str, ...],
+    verdicts: Sequence[ArgvVerdict],
+) -> ArgvVerdict:
+    """One reading lets the words run as given, another in a canonical spelling: that one runs, if all allow just it."""
+    spelled = next(verdict.argv for verdict in verdicts if verdict.argv != words)
+    for number, layer in ((0, policy), *policy.narrower):
+        again = _judged(layer, tree, tool, phase, spelled)
+        if not again.decision.allowed:
+            return ArgvVerdict(again.decision.by(number), words)
+        if again.argv != spelled:
+            refused = deny_program("argv.spelling", "the policy and what narrows it would run it in different spellings")
+            return ArgvVerdict(refused.by(number), words)
+    return ArgvVerdict(verdicts[-1].decision, spelled)
+
+
+def _judged(policy: ArgvPolicy, tree: BoundedTree, tool: Tool, phase: Phase, words: tuple[str, ...]) -> ArgvVerdict:
+    """By this policy alone, whatever narrows it."""
     if words[0] not in policy.bins:
         hint = f"Use one of: {', '.join(sorted(policy.bins)) or 'none'}; by bare name, without a path."
         return ArgvVerdict(deny_program("argv.bin", f"{tool} may not start {words[0][:200]!r}", hint), words)
     try:
-        return _verdict(policy, BoundedTree(tree), phase, words)
+        return _verdict(policy, tree, phase, words)
     except TooManyQuestions:
         refused = deny_program("argv.size", "the command names too many files", "Name fewer files in one command.")
         return ArgvVerdict(refused, words)

@@ -8,9 +8,10 @@ may be written, and there is no network at any time, set-up included (the preset
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from runner.policy import fields
 from runner.policy.argv_rule_check import require_effect, require_effect_together
@@ -201,7 +202,12 @@ class Binding(_Section):
 
 
 class Policy(_Section):
-    """One policy, whole."""
+    """One policy, whole.
+
+    One that files narrow (`narrowing`) has their numbers and words in its own keys. What only a path, a branch or a
+    command line can settle stays as it is here, and each of `narrower` has to allow it too: who forgets to ask them is
+    as wide as the policy that was narrowed, and never wider.
+    """
 
     version: fields.Version = 1
     write_allow: fields.GrantingGlobs = Field((), alias="writeAllow")
@@ -225,6 +231,7 @@ class Policy(_Section):
     commit: Commit = Commit()
     push: Push = Push()
     bindings: Annotated[tuple[Binding, ...], _Listed] = ()
+    _narrower: tuple[tuple[int, Policy], ...] = PrivateAttr(default=())
 
     @model_validator(mode="after")
     def _bindings_have_different_hosts(self) -> Self:
@@ -244,6 +251,17 @@ class Policy(_Section):
     def rewritable(self) -> tuple[str, ...]:
         """The full-write patterns: `rewriteAllow`, or `writeAllow` where that is absent."""
         return self.write_allow if self.rewrite_allow is None else self.rewrite_allow
+
+    @property
+    def narrower(self) -> tuple[tuple[int, Policy], ...]:
+        """The policy as each file that narrows it would have it, by the file's number from 1; each has to allow too."""
+        return self._narrower
+
+    def narrowed(self, keys: Mapping[str, object], narrower: Sequence[tuple[int, Policy]]) -> Policy:
+        """The same policy with values that were checked already, by the names of the fields, and others to ask."""
+        changed = self.model_copy(update=dict(keys))
+        changed._narrower = tuple(narrower)
+        return changed
 
 
 def policy_schema() -> dict[str, Any]:

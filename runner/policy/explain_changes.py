@@ -43,7 +43,7 @@ def explain_commit(policy: Policy, facts: Mapping[str, Fact]) -> Explanation:
 
 def explain_push(policy: Policy, branch: str, default_branch: str, facts: Mapping[str, Fact]) -> Explanation:
     """Whether one commit of these changes could leave on the branch, credentials and remote left aside."""
-    decision = decide_branch(policy.push, branch, default_branch)
+    decision = decide_branch(policy, branch, default_branch)
     steps = [Step("branch", f"{shown(branch)}; the remote's default branch is {shown(default_branch)}")]
     if not decision.allowed:
         return Explanation(tuple(steps), decision)

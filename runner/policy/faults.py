@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 from runner.policy.bounded_yaml import Location, YamlDocument
 from runner.policy.document import Policy
 
-__all__ = ["MAX_FAULTS", "fault_lines", "nearest"]
+__all__ = ["MAX_FAULTS", "fault_lines", "located", "nearest"]
 
 MAX_FAULTS = 100
 """Described of one document, in the order of the file: nobody mends more at once, and each takes some work."""
@@ -29,6 +29,12 @@ def fault_lines(error: ValidationError, document: YamlDocument) -> list[tuple[in
     found = error.errors(include_url=False, include_context=False)
     found.sort(key=lambda details: document.lines.get(_place(details["loc"], document), 1))
     return sorted({_fault(details, document) for details in found[:MAX_FAULTS]})
+
+
+def located(faults: Iterable[tuple[Location, str]], document: YamlDocument) -> list[tuple[int, str]]:
+    """Faults that were found in a document's values, in the same form and order as `fault_lines` has them."""
+    lines = [(document.lines.get(place, 1), f"field `{_name(place)}`: {text}") for place, text in faults]
+    return sorted(set(lines))[:MAX_FAULTS]
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:

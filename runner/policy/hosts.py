@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-__all__ = ["FILE_HOST", "ROLES", "check_address", "check_allow_entry", "check_git_host", "host_of", "sends_in_clear"]
+__all__ = ["FILE_HOST", "ROLES", "check_address", "check_allow_entry", "check_git_host", "host_of"]
+__all__ += ["is_within", "sends_in_clear"]
 
 ROLES = ("npm",)
 """Destinations that are named by what they are for; the host's settings say which host has the role."""
@@ -81,6 +83,11 @@ def check_address(address: str) -> None:
         raise ValueError("holds a user name and password; a credential is never inline, use `credential`")
 
 
+def is_within(entry: str, allowed: Sequence[str]) -> bool:
+    """Whether one of the allowed entries reaches all that `entry` does. A role is within itself alone."""
+    return any(_covers(one, entry) for one in allowed)
+
+
 def sends_in_clear(address: str) -> bool:
     """Whether a credential used for the address would cross a network unencrypted."""
     return address.startswith("http://") and urlsplit(address).hostname not in _LOOPBACK
@@ -94,6 +101,20 @@ def host_of(address: str) -> str | None:
     if scp_like is not None:
         return scp_like["host"]
     return _url_host(address)
+
+
+def _covers(outer: str, inner: str) -> bool:
+    if outer in ROLES or inner in ROLES:
+        return outer == inner
+    (name, port), (inner_name, inner_port) = (_with_port(entry) for entry in (outer, inner))
+    if port != inner_port:
+        return False
+    return name == inner_name or (name.startswith("*.") and inner_name.endswith(name[1:]))
+
+
+def _with_port(entry: str) -> tuple[str, str]:
+    name, _, port = entry.partition(":")
+    return name, port or "443"
 
 
 def _url_host(address: str) -> str | None:

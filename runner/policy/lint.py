@@ -10,12 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from pydantic import ValidationError
-
 from runner.model.errors import PolicyInvalid
-from runner.policy.bounded_yaml import YamlRefused, read_yaml
 from runner.policy.document import Policy
-from runner.policy.faults import MAX_FAULTS, fault_lines
 from runner.policy.hosts import FILE_HOST
 from runner.policy.load import parse_policy
 from runner.policy.patterns import split_classes
@@ -41,8 +37,8 @@ def faults_of(content: bytes, *, source: str) -> list[str]:
     """Every fault that keeps the document from taking effect, FILE:LINE first; empty when there is none."""
     try:
         parse_policy(content, source=source)
-    except PolicyInvalid as first:
-        return _all_faults(content, source) or [first.message]
+    except PolicyInvalid as error:
+        return list(error.faults)
     return []
 
 
@@ -50,18 +46,6 @@ def surprises(policy: Policy, *, host_memory_mib: int | None = None) -> tuple[Su
     """What is legal in the policy and may not be meant, in the order of its keys."""
     found = [*_of_patterns(policy), *_of_commands(policy), *_of_limits(policy, host_memory_mib), *_of_remotes(policy)]
     return tuple(found)
-
-
-def _all_faults(content: bytes, source: str) -> list[str]:
-    try:
-        document = read_yaml(content)
-        Policy.model_validate(document.data)
-    except YamlRefused:
-        return []  # nothing beyond the first fault can be read
-    except ValidationError as error:
-        faults = [f"{source}:{line}: {text}" for line, text in fault_lines(error, document)]
-        return faults if len(faults) < MAX_FAULTS else [*faults, f"{source}: and more; mend these first"]
-    return []
 
 
 def _of_patterns(policy: Policy) -> Iterator[Surprise]:

@@ -1,4 +1,4 @@
-"""From a file or a preset's name to a policy that can take effect, or one line that says why not.
+"""From a file or a preset's name to a policy that can take effect, or one line that says why not; narrowed by others.
 
 The file is read with bounds and without YAML's dangerous parts (`bounded_yaml`), and every key is checked strictly
 (`document`). This is the only part of the policy core that touches a file, and it touches only the one it is handed.
@@ -8,29 +8,58 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from runner.model.errors import PolicyInvalid
-from runner.policy.bounded_yaml import MAX_BYTES, YamlRefused, read_yaml
+from runner.policy.bounded_yaml import MAX_BYTES, YamlDocument, YamlRefused, read_yaml
 from runner.policy.document import Policy
-from runner.policy.faults import MAX_FAULTS, fault_lines, nearest
+from runner.policy.effective import flat
+from runner.policy.faults import MAX_FAULTS, fault_lines, located, nearest
+from runner.policy.narrowing import ASKED, NarrowingFile, Widens, narrow
 from runner.policy.presets import preset_names, preset_path
 
-__all__ = ["LoadedPolicy", "load_policy", "parse_policy", "policy_digest"]
+__all__ = ["LoadedPolicy", "NarrowedBy", "load_narrowing", "load_policy", "parse_narrowing", "parse_policy"]
+__all__ += ["policy_digest"]
+
+MAX_NARROWINGS = 10
+"""Files that narrow one policy. Each write and each command is judged once more for each of them."""
 
 _LINT = "Correct the policy file; nothing was started."
+_Document = TypeVar("_Document", bound=Policy)
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowedBy:
+    """A file that narrowed a policy: where it came from, the digest of what it has, and the keys that it has."""
+
+    source: str
+    digest: str
+    keys: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedPolicy:
-    """A policy, where it came from, and the digest that receipts name: equal policies have equal digests."""
+    """A policy, where it came from, and the digest that receipts name: equal policies have equal digests.
+
+    `policy` and `digest` are of the policy as it takes effect: with all that `narrowed_by`, in their order, took away.
+    """
 
     policy: Policy
     source: str
     digest: str
+    narrowed_by: tuple[NarrowedBy, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Where all of it came from, in one line."""
+        if not self.narrowed_by:
+            return self.source
+        return f"{self.source}, narrowed by {', '.join(file.source for file in self.narrowed_by)}"
 
 
 def load_policy(path_or_name: str | Path) -> LoadedPolicy:
@@ -49,22 +78,65 @@ def parse_policy(content: bytes, *, source: str) -> LoadedPolicy:
     Raises:
         PolicyInvalid: as `load_policy`.
     """
-    try:
-        document = read_yaml(content)
-    except YamlRefused as error:
-        raise PolicyInvalid(f"{source}:{error.line}: the file {error.reason}", hint=_LINT) from error
-    if not isinstance(document.data, dict):
-        raise PolicyInvalid(f"{source}:1: the file is no mapping; expected keys such as `writeAllow:`", hint=_LINT)
-    try:
-        policy = Policy.model_validate(document.data)
-    except ValidationError as error:
-        raise PolicyInvalid(_first(fault_lines(error, document), source), hint=_LINT) from error
+    policy, _ = _parsed(Policy, content, source)
     return LoadedPolicy(policy, source, policy_digest(policy))
 
 
+def load_narrowing(loaded: LoadedPolicy, path_or_name: str | Path) -> LoadedPolicy:
+    """The policy, narrowed by a file that is found as `load_policy` finds one.
+
+    Raises:
+        PolicyInvalid: the file cannot be read, cannot take effect, or would widen the policy; FILE:LINE first.
+    """
+    path = _locate(path_or_name)
+    return parse_narrowing(loaded, _read(path), source=str(path))
+
+
+def parse_narrowing(loaded: LoadedPolicy, content: bytes, *, source: str) -> LoadedPolicy:
+    """The policy, narrowed by `content`; `source` is what messages call it.
+
+    Raises:
+        PolicyInvalid: as `load_narrowing`.
+    """
+    number = len(loaded.narrowed_by) + 1
+    if number > MAX_NARROWINGS:
+        raise PolicyInvalid(f"{source}: is one narrowing too many", hint=f"At most {MAX_NARROWINGS}: put some together.")
+    said, document = _parsed(NarrowingFile, content, source)
+    try:
+        policy = narrow(loaded.policy, said, number)
+    except Widens as error:
+        raise _invalid(located(error.faults, document), source) from error
+    keys = said.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    narrowed_by = (*loaded.narrowed_by, NarrowedBy(source, _digest(keys), keys))
+    return LoadedPolicy(policy, loaded.source, policy_digest(policy), narrowed_by)
+
+
+def _parsed(form: type[_Document], content: bytes, source: str) -> tuple[_Document, YamlDocument]:
+    try:
+        document = read_yaml(content)
+    except YamlRefused as error:
+        raise _invalid([(error.line, f"the file {error.reason}")], source) from error
+    if not isinstance(document.data, dict):
+        raise _invalid([(1, "the file is no mapping; expected keys such as `writeAllow:`")], source)
+    try:
+        return form.model_validate(document.data), document
+    except ValidationError as error:
+        raise _invalid(fault_lines(error, document), source) from error
+
+
 def policy_digest(policy: Policy) -> str:
-    """The SHA-256, in hex, of the policy's canonical JSON: all keys, defaults written out, sorted, no blanks."""
+    """The SHA-256, in hex, of the policy's canonical JSON: all keys, defaults written out, sorted, no blanks.
+
+    Of one that is narrowed, with the keys of each reading that are asked beside its own.
+    """
     data = policy.model_dump(mode="json", by_alias=True)
+    if policy.narrower:
+        readings = [flat(reading.model_dump(mode="json", by_alias=True)) for _, reading in policy.narrower]
+        data = {"policy": data, "narrower": [{key: reading[key] for key in ASKED} for reading in readings]}
+    return _digest(data)
+
+
+def _digest(data: Mapping[str, Any]) -> str:
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
@@ -97,8 +169,10 @@ def _read(path: Path) -> bytes:
         ) from error
 
 
-def _first(faults: list[tuple[int, str]], source: str) -> str:
-    line, text = faults[0]
-    least = "at least " if len(faults) == MAX_FAULTS else ""
-    more = f" (and {least}{len(faults) - 1} more)" if len(faults) > 1 else ""
-    return f"{source}:{line}: {text}{more}"
+def _invalid(faults: list[tuple[int, str]], source: str) -> PolicyInvalid:
+    lines = [f"{source}:{line}: {text}" for line, text in faults]
+    at_least = len(lines) == MAX_FAULTS
+    least = "at least " if at_least else ""
+    more = f" (and {least}{len(lines) - 1} more)" if len(lines) > 1 else ""
+    told = [*lines, f"{source}: and more; mend these first"] if at_least else lines
+    return PolicyInvalid(lines[0] + more, hint=_LINT, faults=told)

@@ -15,7 +15,7 @@ from runner.model.decision import Decision
 from runner.model.errors import ErrorCode
 from runner.model.tree import TreeChange
 from runner.policy.changes import GITLINK, SYMLINK, Violation
-from runner.policy.document import Push
+from runner.policy.document import Policy, Push
 from runner.policy.globs import GlobSet, folded
 from runner.policy.paths import shown
 
@@ -69,7 +69,7 @@ def is_default_branch(branch: str, default_branch: str | None) -> bool:
     return folded(branch) in {folded(name) for name in known}
 
 
-def decide_branch(push: Push, branch: str, default_branch: str | None) -> Decision:
+def decide_branch(policy: Policy, branch: str, default_branch: str | None) -> Decision:
     """Whether the current branch may be pushed. None is a default branch that is not known."""
     if _malformed(branch):
         return Decision.deny(
@@ -80,15 +80,23 @@ def decide_branch(push: Push, branch: str, default_branch: str | None) -> Decisi
         )
     if is_default_branch(branch, default_branch):
         return _default_branch(branch, known=default_branch is not None)
-    if GlobSet.granting(push.branches).match(branch) is None:
-        allowed = ", ".join(shown(pattern) for pattern in push.branches[:8]) or "none"
-        return Decision.deny(
-            ErrorCode.PUSH_POLICY_VIOLATION,
-            "push.branch.none",
-            f"{shown(branch)} is matched by no pattern of push.branches.",
-            f"Branches that may be pushed: {allowed}.",
-        )
-    return Decision.allow("push.branch.allow")
+    found = _in_patterns(policy.push, branch)
+    for number, reading in policy.narrower:
+        if found.allowed:
+            found = _in_patterns(reading.push, branch).by(number)
+    return found
+
+
+def _in_patterns(push: Push, branch: str) -> Decision:
+    if GlobSet.granting(push.branches).match(branch) is not None:
+        return Decision.allow("push.branch.allow")
+    allowed = ", ".join(shown(pattern) for pattern in push.branches[:8]) or "none"
+    return Decision.deny(
+        ErrorCode.PUSH_POLICY_VIOLATION,
+        "push.branch.none",
+        f"{shown(branch)} is matched by no pattern of push.branches.",
+        f"Branches that may be pushed: {allowed}.",
+    )
 
 
 def judge_push(push: Push, changes: Sequence[TreeChange]) -> tuple[Violation, ...]:

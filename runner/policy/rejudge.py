@@ -92,7 +92,7 @@ class Rejudge:
     def _branch(self, subject: _Json, _facts: _Json) -> Decision:
         known = subject.get("default_branch", "") is not None
         default = _text(subject, "default_branch") if known else None
-        return decide_branch(self._policy.push, _text(subject, "branch"), default)
+        return decide_branch(self._policy, _text(subject, "branch"), default)
 
     def _commit(self, _subject: _Json, facts: _Json) -> Decision:
         return decision_of(self._violations(_list(facts, "changes")), "commit.allow")

@@ -11,13 +11,15 @@ The order of the rules, the first that applies decides:
 7. Allowed.
 
 Nothing here looks at content, or at whether something is at the path now, so no refusal tells of either. That a file
-was there at the start does show in rule 6; the rule is about just that. Whether the lines of an add-only file survive
+was there at the start does show in rule 6; the rule is about just that. A policy that is narrowed is asked by these
+rules, and then the reading of each file that narrows it: all have to allow, and an add-only file of one is one. Whether the lines of an add-only file survive
 is `append_only`'s to say, when `must_append` holds. Paths that leave the root never come here: `paths` and the
 sandbox's resolution refuse them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,7 +30,7 @@ from runner.policy.globs import GlobSet, names_git
 from runner.policy.paths import shown
 
 __all__ = ["PathFacts", "WriteIntent", "WriteOp", "WriteRules", "decide_write", "executable_scratch", "must_append"]
-__all__ += ["within_write_globs"]
+__all__ += ["executable_in", "within_write_globs"]
 
 _HINT_PATTERNS = 8
 """Patterns that a hint lists; a refusal is read by a model, so it stays short."""
@@ -64,9 +66,9 @@ class PathFacts:
 
 
 class WriteRules:
-    """The write section of a policy, compiled once for a run."""
+    """The write section of a policy, compiled once for a run. `layers` are all that have to allow, itself first."""
 
-    __slots__ = ("append_bound", "append_permit", "deny", "execute", "hint", "rewrite", "root_names", "write")
+    __slots__ = ("append_bound", "append_permit", "deny", "execute", "hint", "layers", "rewrite", "root_names", "write")
 
     def __init__(
         self, *, write: GlobSet, rewrite: GlobSet, deny: GlobSet, append_permit: GlobSet, append_bound: GlobSet
@@ -83,10 +85,23 @@ class WriteRules:
         self.root_names = frozenset(pattern for pattern in rewrite.patterns if _is_plain_name(pattern))
         self.execute = GlobSet.granting([p for p in rewrite.patterns if p not in self.root_names])
         self.hint = _hint(write.patterns, rewrite.patterns)
+        self.layers: tuple[tuple[int, WriteRules], ...] = ((0, self),)
 
     @classmethod
     def compile(cls, policy: Policy) -> WriteRules:
         """The rules of the policy, whose patterns have been checked when it was loaded."""
+        rules = cls._of(policy)
+        for number, reading in policy.narrower:
+            layer = cls._of(reading)
+            rules.layers = (*rules.layers, (number, layer))
+        if len(rules.layers) > 1:
+            hint = _narrowed_hint([layer.hint for _, layer in rules.layers])
+            for _, layer in rules.layers:
+                layer.hint = hint
+        return rules
+
+    @classmethod
+    def _of(cls, policy: Policy) -> WriteRules:
         return cls(
             write=GlobSet.granting(policy.write_allow),
             rewrite=GlobSet.granting(policy.rewritable),
@@ -98,6 +113,17 @@ class WriteRules:
 
 def decide_write(rules: WriteRules, intent: WriteIntent, facts: PathFacts) -> Decision:
     """Whether the write may go on, by the seven rules above. Never raises."""
+    found = _decide(rules, intent, facts)
+    for number, layer in rules.layers[1:]:
+        if not found.allowed:
+            return found
+        said = _decide(layer, intent, facts).by(number)
+        found = found if said.allowed and found.rule == "write.allow.append" else said
+    return found
+
+
+def _decide(rules: WriteRules, intent: WriteIntent, facts: PathFacts) -> Decision:
+    """By these rules alone."""
     path = facts.real_path
     name = shown(intent.path)
     if names_git(path) or names_git(intent.path):  # 1
@@ -113,7 +139,7 @@ def decide_write(rules: WriteRules, intent: WriteIntent, facts: PathFacts) -> De
         return _deny("write.allow.none", f"{name} is matched by no writeAllow or rewriteAllow pattern.", rules)
     if not facts.existed_at_start:  # 7, the run's own file
         return Decision.allow("write.allow.created")
-    if must_append(rules, facts):  # 5
+    if _must_append(rules, facts):  # 5
         return _decide_add_only(intent, name)
     if rewritable is None:  # 6
         return _deny(
@@ -126,8 +152,10 @@ def decide_write(rules: WriteRules, intent: WriteIntent, facts: PathFacts) -> De
 
 def must_append(rules: WriteRules, facts: PathFacts) -> bool:
     """Whether an allowed write of this path must keep all lines that the file had when the run started."""
-    if not facts.existed_at_start:
-        return False
+    return facts.existed_at_start and any(_must_append(layer, facts) for _, layer in rules.layers)
+
+
+def _must_append(rules: WriteRules, facts: PathFacts) -> bool:
     if rules.rewrite.match(facts.real_path) is not None:
         return rules.append_bound.match(facts.real_path) is not None
     return rules.append_permit.match(facts.real_path) is not None
@@ -138,6 +166,11 @@ def executable_scratch(rules: WriteRules, path: str) -> bool:
 
     For this question a pattern that is a plain name, such as `package.json`, stands for that path at the root only.
     """
+    return all(executable_in(layer, path) for _, layer in rules.layers)
+
+
+def executable_in(rules: WriteRules, path: str) -> bool:
+    """The same by these rules alone, whatever narrows them."""
     if names_git(path) or rules.deny.match(path) is not None:
         return False
     return path.partition("/")[0] in rules.root_names or rules.execute.match(path) is not None
@@ -145,6 +178,10 @@ def executable_scratch(rules: WriteRules, path: str) -> bool:
 
 def within_write_globs(rules: WriteRules, path: str) -> bool:
     """Whether the path is within the write patterns: writeAllow and rewriteAllow, less writeDeny and `.git`."""
+    return all(_within(layer, path) for _, layer in rules.layers)
+
+
+def _within(rules: WriteRules, path: str) -> bool:
     if names_git(path) or rules.deny.match(path) is not None:
         return False
     return rules.write.match(path) is not None or rules.rewrite.match(path) is not None
@@ -175,6 +212,11 @@ def _hint(write: tuple[str, ...], rewrite: tuple[str, ...]) -> str:
     if set(write) == set(rewrite):
         return f"Writable here: {_listed(write)}."
     return f"New files may be made at: {_listed(write)}. Files of the repository may be changed at: {_listed(rewrite)}."
+
+
+def _narrowed_hint(hints: Sequence[str]) -> str:
+    """What each reading would let be written, the same one said once."""
+    return " Narrowed for this run: ".join(dict.fromkeys(hints))
 
 
 def _listed(patterns: tuple[str, ...]) -> str:

@@ -64,4 +64,4 @@ def test_any_changes_get_a_verdict(paths: list[tuple[str, int | None]], branch: 
     facts = ChangeFacts(BaseTree.of({"src/a": "a", "notes/log.md": "log"}), lambda _: b"a\n")
     assert all(found.rule for found in judge_changes(RULES, changes, facts))
     judge_push(policy().push, changes)
-    assert decide_branch(policy().push, branch, "main").rule
+    assert decide_branch(policy(), branch, "main").rule

@@ -7,6 +7,7 @@ from runner.model.tree import TreeChange
 from runner.policy.document import Push
 from runner.policy.patterns import check_pattern
 from runner.policy.push import CI_PATTERNS, decide_branch, judge_push
+from tests.support.policies import policy
 
 FILE, LINK, GITLINK = 0o100644, 0o120000, 0o160000
 DEFAULT = Push()
@@ -28,7 +29,7 @@ def rules(section: Push, *changes: TreeChange) -> list[str]:
 
 def test_an_ordinary_push_leaves() -> None:
     assert rules(DEFAULT, added("src/a.ts"), added(".githubx/a")) == []
-    assert decide_branch(DEFAULT, "agent/x1", "main").rule == "push.branch.allow"
+    assert decide_branch(policy(), "agent/x1", "main").rule == "push.branch.allow"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_violation_names_the_path() -> None:
 
 @pytest.mark.parametrize("branch", ["main", "Main", "MAIN"])
 def test_p01_the_default_branch_is_refused_in_any_case(branch: str) -> None:
-    decision = decide_branch(DEFAULT, branch, "main")
+    decision = decide_branch(policy(), branch, "main")
     assert (decision.code, decision.rule) == (ErrorCode.DEFAULT_BRANCH_REFUSED, "push.branch.default")
 
 
@@ -71,45 +72,45 @@ def test_p01_the_default_branch_is_refused_in_any_case(branch: str) -> None:
     ],
 )
 def test_p07_a_name_that_git_would_read_as_something_else_is_not_pushed(branch: str) -> None:
-    decision = decide_branch(DEFAULT, branch, "main")
+    decision = decide_branch(policy(), branch, "main")
     assert (decision.code, decision.rule) == (ErrorCode.GIT_PUSH_FAILED, "push.branch.malformed")
 
 
 def test_the_longest_name_that_fits_into_a_ref_is_pushed() -> None:
-    assert decide_branch(DEFAULT, "x" * 244, "main").allowed
-    assert not decide_branch(DEFAULT, "é" * 123, "main").allowed  # bytes are counted, not characters
+    assert decide_branch(policy(), "x" * 244, "main").allowed
+    assert not decide_branch(policy(), "é" * 123, "main").allowed  # bytes are counted, not characters
 
 
 @pytest.mark.parametrize("branch", ["heads2/x", "x/heads", "tag/v1"])
 def test_a_name_that_only_resembles_a_namespace_is_pushed(branch: str) -> None:
-    assert decide_branch(DEFAULT, branch, "main").allowed
+    assert decide_branch(policy(), branch, "main").allowed
 
 
 @pytest.mark.parametrize("branch", ["main", "Master", "TRUNK"])
 def test_where_the_default_branch_is_not_known_the_usual_names_are_refused(branch: str) -> None:
-    decision = decide_branch(DEFAULT, branch, None)
+    decision = decide_branch(policy(), branch, None)
     assert (decision.code, decision.rule) == (ErrorCode.DEFAULT_BRANCH_REFUSED, "push.branch.default-unknown")
-    assert decide_branch(DEFAULT, branch, "other").allowed
+    assert decide_branch(policy(), branch, "other").allowed
 
 
 @pytest.mark.parametrize("branch", ["mainline", "agent/main", "develop"])
 def test_where_the_default_branch_is_not_known_other_names_are_pushed(branch: str) -> None:
-    assert decide_branch(DEFAULT, branch, None).allowed
+    assert decide_branch(policy(), branch, None).allowed
 
 
 def test_only_the_named_branches_leave() -> None:
-    section = push(branches=["agent/*"])
+    section = policy(push={"branches": ["agent/*"]})
     assert decide_branch(section, "agent/x1", "main").allowed
     refused = decide_branch(section, "other/x1", "main")
     assert (refused.code, refused.rule) == (ErrorCode.PUSH_POLICY_VIOLATION, "push.branch.none")
-    assert decide_branch(push(branches=[]), "agent/x1", "main").code is ErrorCode.PUSH_POLICY_VIOLATION
+    assert decide_branch(policy(push={"branches": []}), "agent/x1", "main").code is ErrorCode.PUSH_POLICY_VIOLATION
 
 
 def test_a_hint_names_the_first_branches_that_may_be_pushed_and_stays_short() -> None:
-    hint = decide_branch(push(branches=[f"b{number}/*" for number in range(9)]), "x", "main").hint
+    hint = decide_branch(policy(push={"branches": [f"b{number}/*" for number in range(9)]}), "x", "main").hint
     assert ", ".join(f"`b{number}/*`" for number in range(8)) in hint
     assert "b8" not in hint
-    assert "none" in decide_branch(push(branches=[]), "x", "main").hint
+    assert "none" in decide_branch(policy(push={"branches": []}), "x", "main").hint
 
 
 @pytest.mark.parametrize("pattern", CI_PATTERNS)
