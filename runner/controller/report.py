@@ -62,7 +62,7 @@ def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]
         "repository": None if address is None else address.url,
         "ref": request.ref,
         "depth": request.depth,
-        "policy": str(request.policy.source),
+        "policy": request.policy.name,
         "policy_sha256": request.policy.digest,
         "tools": sorted(request.tools),
     }

@@ -15,7 +15,7 @@ from runner.tools.registry import TOOLS
 
 __all__ = ["MAX_DEPTH", "RunRequest", "SpecFile", "read_spec"]
 
-_KEYS = "Keys: repo, ref, depth, policy, tools."
+_KEYS = "Keys: repo, ref, depth, policy, narrow, tools."
 
 MAX_DEPTH = 1_000_000
 """More commits than the longest lines of history have, and few enough that git does not take it for no bound."""
@@ -50,6 +50,7 @@ class SpecFile(BaseModel):
     ref: Annotated[str | None, Field(description="As --ref.")] = None
     depth: Annotated[int | None, Field(ge=1, le=MAX_DEPTH, description="As --depth.")] = None
     policy: Annotated[str | None, Field(description="As --policy.")] = None
+    narrow: Annotated[list[str] | None, Field(description="As --narrow, each; options come after them.")] = None
     tools: Annotated[list[str] | None, Field(description="Declared tools; all when left out.")] = None
 
 

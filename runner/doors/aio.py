@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from runner.controller.held import Ending, silent
 from runner.controller.run import Progress
 from runner.doors import python
-from runner.doors.asking import DEFAULT_POLICY, PolicySource
+from runner.doors.asking import DEFAULT_POLICY, NarrowSource, PolicySource
 from runner.doors.python import OnOutput
 from runner.doors.waiting import cut_with_its_task, settled, whole
 from runner.settings import Settings
@@ -186,6 +186,7 @@ def open_run(
     *,
     ref: str | None = None,
     policy: PolicySource = DEFAULT_POLICY,
+    narrow: Sequence[NarrowSource] | None = None,
     tools: Iterable[str] | None = None,
     depth: int | None = None,
     out: str | Path | None = None,
@@ -193,5 +194,5 @@ def open_run(
     settings: Settings | None = None,
 ) -> Opening:
     """As `runner.open_run`, to be awaited or used in an `async with`. `progress` is called in the run's own thread."""
-    options: dict[str, Any] = {"ref": ref, "policy": policy, "tools": tools, "depth": depth, "out": out}
-    return Opening(lambda: python.open_run(repo, progress=progress, settings=settings, **options))
+    options: dict[str, Any] = {"ref": ref, "policy": policy, "narrow": narrow, "depth": depth, "out": out}
+    return Opening(lambda: python.open_run(repo, tools=tools, progress=progress, settings=settings, **options))

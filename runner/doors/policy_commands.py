@@ -16,8 +16,10 @@ import typer
 import yaml
 
 from runner.doors import render
+from runner.doors.asking import loaded_policy
 from runner.doors.calls import MAX_LINE_BYTES, Call, parse_calls
 from runner.doors.local_tree import LocalTree
+from runner.doors.narrow_option import Narrow
 from runner.doors.policy_calls import explain_call
 from runner.doors.policy_replay import diff, replay
 from runner.model.errors import ExitCode, PolicyInvalid, ToolError, UsageError
@@ -26,8 +28,8 @@ from runner.policy.effective import effective
 from runner.policy.examples import Example, parse_examples
 from runner.policy.explain import PushFacts
 from runner.policy.facts_file import DescribedTree, Fact, FactState
-from runner.policy.lint import faults_of, surprises
-from runner.policy.load import LoadedPolicy, load_policy
+from runner.policy.lint import surprises
+from runner.policy.load import LoadedPolicy
 from runner.policy.presets import EXAMPLES_SUFFIX
 from runner.policy.steps import Explanation
 
@@ -46,6 +48,7 @@ Output = Annotated[Literal["table", "json", "jsonl"], typer.Option("-o", "--outp
 @policy_app.command("lint")
 def lint(
     policy: Policy,
+    narrow: Narrow = None,
     host_memory: Annotated[
         int | None, typer.Option("--host-memory", min=1, metavar="MIB", help="Memory of the host that will run it.")
     ] = None,
@@ -53,12 +56,14 @@ def lint(
 ) -> None:
     """Say whether a policy can take effect, and what in it may not be meant; exit 2 when it cannot.
 
+    With --narrow also whether each file only takes away from it.
+
     Example: runner policy lint policy.yml --host-memory 8192
     """
     try:
-        loaded = load_policy(policy)
+        loaded = loaded_policy(policy, narrow)
     except PolicyInvalid as error:
-        faults = _all_faults(policy) or [f"{error.message}. {error.hint}"]
+        faults = list(error.faults) or [f"{error.message}. {error.hint}"]
         if output != "table":
             render.json_line({"ok": False, "faults": faults})
         else:
@@ -68,9 +73,9 @@ def lint(
     found = surprises(loaded.policy, host_memory_mib=host_memory)
     if output != "table":
         warnings = [{"key": surprise.key, "text": surprise.text} for surprise in found]
-        render.json_line({"ok": True, "source": loaded.source, "sha256": loaded.digest, "warnings": warnings})
+        render.json_line({"ok": True, "source": loaded.name, "sha256": loaded.digest, "warnings": warnings})
         return
-    _line(f"ok: {loaded.source} (sha256 {loaded.digest})")
+    _line(f"ok: {loaded.name} (sha256 {loaded.digest})")
     _line(_summary(loaded))
     for surprise in found:
         _line(f"warning: field `{surprise.key}`: {surprise.text}")
@@ -82,13 +87,14 @@ def test(
     examples: Annotated[
         Path | None, typer.Option("--examples", help="The examples; NAME.test.yml beside NAME.yml when left out.")
     ] = None,
+    narrow: Narrow = None,
     output: Output = "table",
 ) -> None:
-    """Run a policy's own examples; exit 1 when one does not hold.
+    """Run a policy's own examples; exit 1 when one does not hold. With --narrow those of the last file.
 
     Example: runner policy test default
     """
-    loaded = load_policy(policy)
+    loaded = loaded_policy(policy, narrow)
     rows = [_tried(loaded, example) for example in _examples(loaded, examples)]
     failed = [row for row in rows if not row["holds"]]
     if output == "json":
@@ -108,6 +114,7 @@ def test(
 def explain(
     call: Annotated[str, typer.Argument(metavar="CALL|-", help="A call as in a calls file; - reads standard input.")],
     policy: Annotated[str, typer.Option("--policy", help="A policy file, or the name of a preset.")] = "default",
+    narrow: Narrow = None,
     repo: Annotated[Path | None, typer.Option("--repo", help="A working tree to take facts from; it is only read.")] = (
         None
     ),
@@ -125,12 +132,12 @@ def explain(
 
     Example: runner policy explain --policy read-only '{"tool": "git", "arguments": {"args": "push"}}'
     """
-    loaded = load_policy(policy)
+    loaded = loaded_policy(policy, narrow)
     asked = _call(call)
     with _tree(repo, fact or []) as tree:
         explanation = explain_call(loaded.policy, asked, tree, PushFacts(branch, default_branch))
     if output != "table":
-        told = {"policy": loaded.source, "sha256": loaded.digest, "tool": asked.tool}
+        told = {"policy": loaded.name, "sha256": loaded.digest, "tool": asked.tool}
         render.json_line({**told, **explanation.as_json()})
         return
     _print_explanation(explanation)
@@ -139,6 +146,7 @@ def explain(
 @policy_app.command("show")
 def show(
     policy: Policy,
+    narrow: Narrow = None,
     output: Annotated[
         Literal["yaml", "json", "jsonl"], typer.Option("-o", "--output", help="How to print it.")
     ] = "yaml",
@@ -147,25 +155,17 @@ def show(
 
     Example: runner policy show node-app
     """
-    loaded = load_policy(policy)
-    told = {"source": loaded.source, "sha256": loaded.digest, **effective(loaded.policy)}
+    loaded = loaded_policy(policy, narrow)
+    told: dict[str, Any] = {"source": loaded.name, "sha256": loaded.digest, **effective(loaded.policy)}
+    if loaded.narrowed_by:
+        told["narrowedBy"] = [
+            {"source": file.source, "sha256": file.digest, "keys": dict(file.keys)} for file in loaded.narrowed_by
+        ]
     if output != "yaml":
         render.json_line(told)
         return
     # ASCII by escapes, so that nothing in a policy acts on the terminal.
     sys.stdout.write(yaml.safe_dump(told, sort_keys=False, allow_unicode=False, width=110))
-
-
-def _all_faults(name: str) -> list[str]:
-    """Every fault of the file, none when it is no file that can be read."""
-    path = Path(name)
-    try:
-        if not path.is_file():  # a preset that is not there, or a FIFO
-            return []
-        with path.open("rb") as file:
-            return faults_of(file.read(MAX_BYTES + 1), source=str(path))
-    except (OSError, ValueError):
-        return []
 
 
 def _summary(loaded: LoadedPolicy) -> str:
@@ -180,7 +180,7 @@ def _summary(loaded: LoadedPolicy) -> str:
 
 
 def _examples(loaded: LoadedPolicy, file: Path | None) -> tuple[Example, ...]:
-    source = Path(loaded.source)
+    source = Path(loaded.narrowed_by[-1].source if loaded.narrowed_by else loaded.source)
     path = file or source.with_name(source.stem + EXAMPLES_SUFFIX)
     try:
         if not path.is_file():

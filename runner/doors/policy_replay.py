@@ -13,11 +13,13 @@ import typer
 
 from runner.audit.chain import verify_chain
 from runner.doors import render
+from runner.doors.asking import loaded_policy
+from runner.doors.narrow_option import Narrow
 from runner.doors.policy_calls import ground_of
 from runner.doors.recorded import audit_file
 from runner.model.errors import UsageError
 from runner.policy.effective import differing_keys
-from runner.policy.load import LoadedPolicy, load_policy
+from runner.policy.load import LoadedPolicy
 from runner.policy.replay import RecordedCall, Rejudged, recorded_calls, rejudge_run
 from runner.policy.strict_json import read_json
 from runner.settings import Settings
@@ -34,6 +36,7 @@ Output = Annotated[Literal["table", "json", "jsonl"], typer.Option("-o", "--outp
 def replay(
     runs: Annotated[list[str], typer.Argument(metavar="RUN|AUDIT...", help="Ids of runs, or files of audit.jsonl.")],
     policy: Annotated[str, typer.Option("--policy", help="The policy to judge by: a file, or a preset's name.")],
+    narrow: Narrow = None,
     output: Output = "table",
 ) -> None:
     """List the calls of earlier runs that another policy would have answered otherwise; exit 1 when there are any.
@@ -42,7 +45,7 @@ def replay(
 
     Example: runner policy replay --policy read-only out/audit.jsonl
     """
-    loaded = load_policy(policy)
+    loaded = loaded_policy(policy, narrow)
     rows: list[dict[str, Any]] = []
     for name in runs:
         for judged in rejudge_run(loaded.policy, _calls(name), ground_of):
@@ -58,6 +61,9 @@ def replay(
 def diff(
     first: Annotated[str, typer.Argument(metavar="A", help="A policy file, or the name of a preset.")],
     second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    narrow: Annotated[
+        list[str] | None, typer.Option("--narrow", metavar="FILE", help="A file that takes away from B; repeatable.")
+    ] = None,
     run: Annotated[
         list[str] | None, typer.Option("--run", "--audit", help="A recorded run, by id or file; repeatable.")
     ] = None,
@@ -65,9 +71,11 @@ def diff(
 ) -> None:
     """List the keys in which two policies differ, and the recorded calls that they judge differently; exit 1 then.
 
+    With --narrow, B is narrowed first: `diff A A --narrow FILE` is what the file takes away.
+
     Example: runner policy diff default read-only --audit out/audit.jsonl
     """
-    one, other = load_policy(first), load_policy(second)
+    one, other = loaded_policy(first), loaded_policy(second, narrow)
     keys = [{"key": key, "a": a, "b": b} for key, a, b in differing_keys(one.policy, other.policy)]
     calls = [row for name in run or [] for row in _disagreements(one, other, name)]
     if output == "table":

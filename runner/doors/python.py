@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 from runner.app import compose
 from runner.controller.held import Ending, HeldRun, silent
 from runner.controller.run import Progress
-from runner.doors.asking import DEFAULT_POLICY, PolicySource, request_of
+from runner.doors.asking import DEFAULT_POLICY, NarrowSource, PolicySource, request_of
 from runner.settings import Settings
 from runner.tools.results import CommandResult, Committed, Done, Edited, GitResult, Listing, Matches, Pushed, Result
 
@@ -212,6 +212,7 @@ def open_run(
     *,
     ref: str | None = None,
     policy: PolicySource = DEFAULT_POLICY,
+    narrow: Sequence[NarrowSource] | None = None,
     tools: Iterable[str] | None = None,
     depth: int | None = None,
     out: str | Path | None = None,
@@ -221,12 +222,13 @@ def open_run(
     """A fresh container with the repository in it, its posture proved, ready for calls.
 
     `repo` is an address or the path of a local repository, which is not modified. `policy` is a preset's name, a file,
-    or a mapping. `out` is a folder that receives the record at the end. `settings` None means the environment's.
+    or a mapping; each of `narrow` is one of these too, and takes away from it. `out` is a folder that receives the
+    record at the end. `settings` None means the environment's.
 
     Raises:
         RunnerError: it could not be opened, with `code`, `hint` and `exit_code`; then nothing of it is left.
     """
-    request = request_of(repo, ref=ref, depth=depth, policy=policy, tools=tools, out=out)
+    request = request_of(repo, ref=ref, depth=depth, policy=policy, narrow=narrow, tools=tools, out=out)
     with ExitStack() as stack:
         host = stack.enter_context(compose(settings or Settings.from_environment()))
         run = HeldRun(host, request, progress)

@@ -17,6 +17,7 @@ from runner.controller.spec import MAX_DEPTH, RunRequest, SpecFile, read_spec
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
 from runner.doors.calls import Call, bounded_lines, parse_calls
+from runner.doors.narrow_option import Narrow
 from runner.model.errors import ExitCode, UsageError
 from runner.settings import Settings
 
@@ -40,7 +41,10 @@ def run(
     policy: Annotated[
         str | None, typer.Option("--policy", help=f"Policy file, or the name of a preset [{DEFAULT_POLICY}].")
     ] = None,
-    spec: Annotated[Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, tools.")] = None,
+    narrow: Narrow = None,
+    spec: Annotated[
+        Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, narrow, tools.")
+    ] = None,
     calls: Annotated[str, typer.Option("--calls", help="Calls as JSON Lines; - reads standard input.")] = ...,  # type: ignore[assignment]  # typer's way of saying "required"
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for report.html, report.json, audit.jsonl, changes.patch …")
@@ -53,7 +57,7 @@ def run(
 
     Example: runner run --repo . --policy node-app --calls calls.jsonl --out out
     """
-    request = _request(repo, ref, depth, policy, spec, out)
+    request = _request(repo, ref, depth, policy, narrow, spec, out)
     try:
         opened = _carry_out(request, calls)
     except KeyboardInterrupt:
@@ -76,7 +80,13 @@ def _carry_out(request: RunRequest, calls: str) -> Run:
 
 
 def _request(
-    repo: str | None, ref: str | None, depth: int | None, policy: str | None, spec: Path | None, out: Path | None
+    repo: str | None,
+    ref: str | None,
+    depth: int | None,
+    policy: str | None,
+    narrow: list[str] | None,
+    spec: Path | None,
+    out: Path | None,
 ) -> RunRequest:
     said = SpecFile() if spec is None else read_spec(spec)
     return request_of(
@@ -84,6 +94,7 @@ def _request(
         ref=ref or said.ref,
         depth=depth or said.depth,
         policy=policy or said.policy or DEFAULT_POLICY,
+        narrow=[*(said.narrow or ()), *(narrow or ())],  # an option is no way out of what the spec takes away
         tools=said.tools,
         out=out,
     )

@@ -19,7 +19,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,9 @@ from runner.controller.environment import command_environment
 from runner.controller.guest_git import GuestGit
 from runner.controller.held import Ending
 from runner.controller.pipeline import Pipeline
+from runner.controller.spec import RunRequest
 from runner.controller.workspace import GuardedWorkspace, Guards
-from runner.doors.asking import DEFAULT_POLICY, PolicySource, request_of
+from runner.doors.asking import DEFAULT_POLICY, NarrowSource, PolicySource, request_of
 from runner.doors.python import OnOutput, Workspace
 from runner.engine.fake import FakeCall as Call
 from runner.engine.fake import FakeOutcome as Outcome
@@ -42,7 +43,7 @@ from runner.model.tree import EntryKind
 from runner.policy.basis import Basis
 from runner.policy.changes import BaseTree
 from runner.policy.ledger import Ledger
-from runner.policy.writes import WriteRules
+from runner.policy.writes import PathFacts, WriteRules, must_append
 from runner.tools.workspace import PushedBranch
 
 __all__ = ["Call", "Outcome", "Program", "open_run"]
@@ -57,8 +58,7 @@ _GIT_SECONDS = 30.0
 class _InMemory:
     """An open run over a sandbox in memory; see `runner.doors.python.Open`."""
 
-    def __init__(self, folder: Path, sandbox: FakeSandbox, policy: PolicySource, tools: Iterable[str] | None) -> None:
-        request = request_of("in-memory", policy=policy, tools=tools)
+    def __init__(self, folder: Path, sandbox: FakeSandbox, request: RunRequest) -> None:
         self._declared = request.tools
         self._folder = folder
         self._ended: Ending | None = None
@@ -74,11 +74,10 @@ class _InMemory:
     def _guarded(self, policy: Any) -> GuardedWorkspace:
         rules = WriteRules.compile(policy)
         entries = self._sandbox.scan(max_entries=MAX_ENTRIES).entries
-        bound = set(policy.append_only)
         kept = {
             entry.path: self._sandbox.tree.nodes[entry.path].data
             for entry in entries
-            if entry.kind is EntryKind.FILE and entry.path in bound
+            if entry.kind is EntryKind.FILE and must_append(rules, PathFacts(entry.path, False, True))
         }
         hooks = "/workspace/.git/hooks"
         baseline = Baseline(_BASE, "work", "main", hooks, Ledger(entries), BaseTree.of({}), kept)
@@ -160,14 +159,16 @@ def open_run(
     files: Mapping[str, str | bytes] | None = None,
     *,
     policy: PolicySource = DEFAULT_POLICY,
+    narrow: Sequence[NarrowSource] | None = None,
     programs: Mapping[str, Program] | None = None,
     tools: Iterable[str] | None = None,
 ) -> Workspace:
-    """A workspace in memory with those files, under that policy, whose programs are those functions.
+    """A workspace in memory with those files, under that policy as it is narrowed, whose programs are those functions.
 
     Raises:
-        PolicyInvalid: the policy cannot take effect.
+        PolicyInvalid: the policy cannot take effect, or what is to narrow it would widen it.
     """
+    request = request_of("in-memory", policy=policy, narrow=narrow, tools=tools)
     sandbox = FakeSandbox()
     for path, content in (files or {}).items():
         sandbox.tree.put_file(path, content.encode() if isinstance(content, str) else content)
@@ -175,7 +176,7 @@ def open_run(
     sandbox.programs.update(programs or {})
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="runner-testing-")))
-        return Workspace(_InMemory(folder, sandbox, policy, tools), stack.pop_all())
+        return Workspace(_InMemory(folder, sandbox, request), stack.pop_all())
 
 
 def _git(call: Call) -> Outcome:

@@ -157,9 +157,7 @@ class PolicyInvalid(RunnerError):
     exit_code = ExitCode.USAGE
     code = "policy_invalid"
 
-    def __init__(
-        self, message: str, *, hint: str = "", code: str | None = None, faults: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", code: str | None = None, faults: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint, code=code)
         self.faults = tuple(faults)
 

@@ -52,8 +52,8 @@ class ArgvPolicy:
     `scratch_allowed` answers whether the run may execute a file that it created at the workspace-relative path; who
     builds it resolves links first, so that a link in a full-write folder does not lend its name to a file elsewhere.
     `created_files` lists what the run created, as workspace-relative real paths; it is asked only where a program
-    finds its files by itself (`node --test`). `rules` are the policy's own, in its order. `narrower` are the readings of
-    the files that narrow the policy, by number: each has to allow too.
+    finds its files by itself (`node --test`). `rules` are the policy's own, in its order. `narrower` are the readings
+    of the files that narrow the policy, by number: each has to allow too.
     """
 
     bins: frozenset[str]

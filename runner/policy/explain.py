@@ -27,7 +27,7 @@ from runner.policy.facts_file import DescribedTree
 from runner.policy.globs import names_git
 from runner.policy.paths import parse_path, parse_write_path, shown
 from runner.policy.steps import Explanation, Step
-from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write, must_append
+from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write, must_append, must_append_in
 
 __all__ = ["Asked", "PushFacts", "explain", "refusal"]
 
@@ -135,18 +135,23 @@ def _explain_write(policy: Policy, asked: Asked, op: WriteOp, path: str, tree: D
 
 
 def _write_steps(rules: WriteRules, path: str, facts: PathFacts, decision: Decision) -> Iterator[Step]:
-    """The findings of the seven rules of `writes`, up to the one that gave the decision."""
+    """The findings of the seven rules of `writes`, again for each narrowing, up to the one that gave the decision."""
     real = facts.real_path
-    for step, decisive in (
-        (Step(".git", "named" if names_git(real) or names_git(path) else "not named"), "write.deny.git"),
-        (Step("writeDeny", _matched(rules.deny.match(real))), "write.deny.pattern"),
-        (Step("links", "the path goes through one" if facts.via_link else "none on the way"), "write.deny.link"),
-        (Step("writeAllow", _matched(rules.write.match(real))), ""),
-        (Step("rewriteAllow", _matched(rules.rewrite.match(real))), "write.allow.none"),
-        (Step("appendOnly", _add_only(rules, facts)), "append.delete"),
-    ):
-        yield step
-        if decision.rule == decisive:
+    for number, layer in rules.layers:
+        by = f"narrow.{number}." if number else ""
+        for step, decisive in (
+            (Step(".git", "named" if names_git(real) or names_git(path) else "not named"), "write.deny.git"),
+            (Step("writeDeny", _matched(layer.deny.match(real))), "write.deny.pattern"),
+            (Step("links", "the path goes through one" if facts.via_link else "none on the way"), "write.deny.link"),
+            (Step("writeAllow", _matched(layer.write.match(real))), ""),
+            (Step("rewriteAllow", _matched(layer.rewrite.match(real))), "write.allow.none"),
+            (Step("appendOnly", _add_only(layer, facts)), "append.delete"),
+        ):
+            if number == 0 or step.name not in (".git", "links"):
+                yield Step(f"{by}{step.name}", step.found)
+            if decision.rule == f"{by}{decisive}":
+                return
+        if decision.rule == f"{by}write.rewrite.none":
             return
 
 
@@ -162,7 +167,7 @@ def _lines(asked: Asked, real: str, tree: DescribedTree, allowed: Decision) -> t
 def _add_only(rules: WriteRules, facts: PathFacts) -> str:
     if not facts.existed_at_start:
         return "does not bind what the run made itself"
-    return "binds: lines may only be added" if must_append(rules, facts) else "does not bind this file"
+    return "binds: lines may only be added" if must_append_in(rules, facts) else "does not bind this file"
 
 
 def _matched(pattern: str | None) -> str:

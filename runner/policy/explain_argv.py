@@ -34,9 +34,10 @@ def explain_argv(policy: Policy, argv: Sequence[str], tool: str, tree: Terrain) 
     rules = argv_policy(policy, WriteRules.compile(policy), asked)
     verdict = judge_argv(words, rules, asked, tool="git" if tool == "git" else "run_command")
     answers = asked.answers()
-    listed = "one of `bins`" if words[0] in policy.bins else "not one of `bins`"
+    without = next((n for n, layer in ((0, policy), *policy.narrower) if words[0] not in layer.bins), None)
+    listed = "one of `bins`" if without is None else "not one of `bins`" + (f" of narrow.{without}" if without else "")
     steps = [Step("program", f"{shown(words[0])} is {listed}")]
-    if words[0] in policy.bins:
+    if without is None:
         parts = _git_steps(words[1:], answers) if words[0] == "git" else [Step("words", _shown(words[1:]))]
         steps += [*parts, *_scripts(words, answers), *_questions(answers)]
     if list(verdict.argv) != words:

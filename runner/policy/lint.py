@@ -45,7 +45,30 @@ def faults_of(content: bytes, *, source: str) -> list[str]:
 def surprises(policy: Policy, *, host_memory_mib: int | None = None) -> tuple[Surprise, ...]:
     """What is legal in the policy and may not be meant, in the order of its keys."""
     found = [*_of_patterns(policy), *_of_commands(policy), *_of_limits(policy, host_memory_mib), *_of_remotes(policy)]
+    above = policy
+    for number, reading in policy.narrower:
+        found += (Surprise(f"narrow.{number}.{key}", text) for key, text in _of_narrowing(above, reading))
+        above = reading
     return tuple(found)
+
+
+def _of_narrowing(above: Policy, reading: Policy) -> Iterator[tuple[str, str]]:
+    """Patterns of a narrowing that let nothing through, since what they narrow does not reach there."""
+    wide, none = WriteRules.compile(above.narrowed({}, ())), "has no effect: what it narrows reaches nothing there"
+    own = {"writeAllow": above.write_allow, "rewriteAllow": above.rewritable, "appendOnly": above.append_only}
+    reaches = {
+        "writeAllow": lambda path: wide.write.match(path) or wide.rewrite.match(path),
+        "rewriteAllow": lambda path: wide.rewrite.match(path) or wide.append_permit.match(path),
+        "appendOnly": lambda path: wide.write.match(path) or wide.rewrite.match(path),
+    }
+    named = {"writeAllow": reading.write_allow, "rewriteAllow": reading.rewrite_allow or ()}
+    for key, patterns in {**named, "appendOnly": reading.append_only}.items():
+        for pattern in patterns[:_MAX_COMPARED]:
+            if pattern not in own[key] and not any(reaches[key](path) for path in _samples(pattern, ())):
+                yield key, f"`{pattern}` {none}"
+    lost = [p for p in above.append_only if p not in reading.append_only] if reading.append_only else []
+    if lost:
+        yield "appendOnly", f"leaves out `{lost[0]}`: where only that let lines be added, nothing may be changed now"
 
 
 def _of_patterns(policy: Policy) -> Iterator[Surprise]:

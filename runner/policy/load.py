@@ -18,9 +18,9 @@ from pydantic import ValidationError
 from runner.model.errors import PolicyInvalid
 from runner.policy.bounded_yaml import MAX_BYTES, YamlDocument, YamlRefused, read_yaml
 from runner.policy.document import Policy
-from runner.policy.effective import flat
+from runner.policy.effective import ASKED, flat
 from runner.policy.faults import MAX_FAULTS, fault_lines, located, nearest
-from runner.policy.narrowing import ASKED, NarrowingFile, Widens, narrow
+from runner.policy.narrowing import NarrowingFile, Widens, narrow
 from runner.policy.presets import preset_names, preset_path
 
 __all__ = ["LoadedPolicy", "NarrowedBy", "load_narrowing", "load_policy", "parse_narrowing", "parse_policy"]
@@ -100,7 +100,9 @@ def parse_narrowing(loaded: LoadedPolicy, content: bytes, *, source: str) -> Loa
     """
     number = len(loaded.narrowed_by) + 1
     if number > MAX_NARROWINGS:
-        raise PolicyInvalid(f"{source}: is one narrowing too many", hint=f"At most {MAX_NARROWINGS}: put some together.")
+        raise PolicyInvalid(
+            f"{source}: is one narrowing too many", hint=f"At most {MAX_NARROWINGS}: put some together."
+        )
     said, document = _parsed(NarrowingFile, content, source)
     try:
         policy = narrow(loaded.policy, said, number)

@@ -1,10 +1,10 @@
 """A file that narrows a policy: of a policy's own form, and what it has may only take away.
 
-Only the keys that are in the file count. What has an order (numbers, words, lists of hosts or programs) is compared, and
-a value that would give more is a fault, never a smaller value without a word. What only a path, a branch or a command
-line can settle (`ASKED`) is not compared, since no text says whether one pattern lies within another: the policy is read
-once more with the file's keys in place of its own, and both readings have to allow. Keys that are neither narrower nor
-wider, only other, may not differ; so may not a key that nobody has thought of here.
+Only the keys that are in the file count. What has an order (numbers, words, lists of hosts or programs) is compared,
+and a value that would give more is a fault, never a smaller value without a word. What only a path, a branch or a
+command line can settle is not compared, since no text says whether one pattern lies within another: the policy is read
+once more with the file's keys in place of its own, and both readings have to allow (`effective.ASKED`). Keys that are
+neither narrower nor wider, only other, may not differ; so may not a key that nobody has thought of here.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ from runner.policy.argv_rule_check import require_effect_together
 from runner.policy.argv_rules import ObligingTree, Rule
 from runner.policy.bounded_yaml import Location
 from runner.policy.document import Argv, Budget, Commit, Limits, Network, Policy, Push, Reach
+from runner.policy.effective import ASKED
 from runner.policy.narrower_values import COMPARED, kept_bindings
 
-__all__ = ["ASKED", "JOINED", "NarrowingFile", "Widens", "narrow"]
-
-ASKED = ("writeAllow", "rewriteAllow", "writeDeny", "appendOnly", "bins", "argv.preset", "argv.rules", "push.branches")
-"""Keys for which the policy and every reading of it are asked, one after the other."""
+__all__ = ["JOINED", "NarrowingFile", "Widens", "narrow"]
 
 JOINED = ("push.forbid", "version")
 """Keys that can only add a refusal, or nothing, whatever the file has."""
 
-_FREE = frozenset({*JOINED, "writeAllow", "rewriteAllow", "writeDeny", "appendOnly", "argv.rules", "push.branches"})
+_FREE = frozenset({*JOINED, *ASKED} - set(COMPARED))
 
 _OTHER = "is another than the policy's, neither narrower nor wider; leave it out, a narrowing may only take away"
 
@@ -124,9 +122,7 @@ def _read(now: Policy, said: NarrowingFile) -> Policy:
     return reading
 
 
-def _replaced(
-    own: _Section, said: BaseModel, value: Callable[[_Key], Any], above: tuple[str, ...] = ()
-) -> _Section:
+def _replaced(own: _Section, said: BaseModel, value: Callable[[_Key], Any], above: tuple[str, ...] = ()) -> _Section:
     keys: dict[str, Any] = {}
     for name, field in type(own).model_fields.items():
         if name in said.model_fields_set:

@@ -11,10 +11,12 @@ The order of the rules, the first that applies decides:
 7. Allowed.
 
 Nothing here looks at content, or at whether something is at the path now, so no refusal tells of either. That a file
-was there at the start does show in rule 6; the rule is about just that. A policy that is narrowed is asked by these
-rules, and then the reading of each file that narrows it: all have to allow, and an add-only file of one is one. Whether the lines of an add-only file survive
+was there at the start does show in rule 6; the rule is about just that. Whether the lines of an add-only file survive
 is `append_only`'s to say, when `must_append` holds. Paths that leave the root never come here: `paths` and the
 sandbox's resolution refuse them.
+
+A policy that is narrowed is asked first, and then the reading of each file that narrows it, by the same rules. All have
+to allow, and what one of them lets only be added to may only be added to.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from runner.policy.globs import GlobSet, names_git
 from runner.policy.paths import shown
 
 __all__ = ["PathFacts", "WriteIntent", "WriteOp", "WriteRules", "decide_write", "executable_scratch", "must_append"]
-__all__ += ["executable_in", "within_write_globs"]
+__all__ += ["executable_in", "must_append_in", "within_write_globs"]
 
 _HINT_PATTERNS = 8
 """Patterns that a hint lists; a refusal is read by a model, so it stays short."""
@@ -139,7 +141,7 @@ def _decide(rules: WriteRules, intent: WriteIntent, facts: PathFacts) -> Decisio
         return _deny("write.allow.none", f"{name} is matched by no writeAllow or rewriteAllow pattern.", rules)
     if not facts.existed_at_start:  # 7, the run's own file
         return Decision.allow("write.allow.created")
-    if _must_append(rules, facts):  # 5
+    if must_append_in(rules, facts):  # 5
         return _decide_add_only(intent, name)
     if rewritable is None:  # 6
         return _deny(
@@ -152,10 +154,13 @@ def _decide(rules: WriteRules, intent: WriteIntent, facts: PathFacts) -> Decisio
 
 def must_append(rules: WriteRules, facts: PathFacts) -> bool:
     """Whether an allowed write of this path must keep all lines that the file had when the run started."""
-    return facts.existed_at_start and any(_must_append(layer, facts) for _, layer in rules.layers)
+    return any(must_append_in(layer, facts) for _, layer in rules.layers)
 
 
-def _must_append(rules: WriteRules, facts: PathFacts) -> bool:
+def must_append_in(rules: WriteRules, facts: PathFacts) -> bool:
+    """The same by these rules alone, whatever narrows them."""
+    if not facts.existed_at_start:
+        return False
     if rules.rewrite.match(facts.real_path) is not None:
         return rules.append_bound.match(facts.real_path) is not None
     return rules.append_permit.match(facts.real_path) is not None

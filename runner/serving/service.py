@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from runner.controller.held import Ending, HeldRun
@@ -43,13 +43,23 @@ _CLOSERS = 8  # tear-downs side by side at the end; each takes a fraction of a s
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A run as it is asked for. `policy` is a preset's name or the path of a file on the server."""
+    """A run as it is asked for. `policy` is a preset's name or the path of a file on the server.
+
+    Each of `narrow` is the text of a file that narrows it, of the caller's own, and never the path of one.
+    """
 
     repo: str | None
     ref: str | None = None
     depth: int | None = None
     policy: str = "default"
     tools: tuple[str, ...] | None = None
+    narrow: tuple[str, ...] = ()
+
+    def asked(self) -> dict[str, Any]:
+        """The same as it is kept and shown; `narrow` only where there is any."""
+        tools = None if self.tools is None else list(self.tools)
+        told = {"repo": self.repo, "ref": self.ref, "depth": self.depth, "policy": self.policy, "tools": tools}
+        return {**told, "narrow": list(self.narrow)} if self.narrow else told
 
 
 class _Live:
@@ -152,7 +162,7 @@ class Service:
             RunnerError: the request cannot be carried out.
         """
         request = self._allowed(token, wanted)
-        asked = {**asdict(wanted), "tools": None if wanted.tools is None else list(wanted.tools)}
+        asked = wanted.asked()
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode("ascii")).hexdigest()
         with self._lock:
             row, fresh = self._added(token, request, asked, digest, key)

@@ -166,4 +166,5 @@ class HttpBench:
 
 def _request(wanted: Wanted) -> RunRequest:
     said = _POLICY if wanted.policy == "p0" else wanted.policy
-    return request_of(wanted.repo, ref=wanted.ref, depth=wanted.depth, policy=said, tools=wanted.tools)
+    narrow = [text.encode() for text in wanted.narrow]
+    return request_of(wanted.repo, ref=wanted.ref, depth=wanted.depth, policy=said, narrow=narrow, tools=wanted.tools)

@@ -20,6 +20,7 @@ from runner.controller.spec import MAX_DEPTH, SpecFile, read_spec
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
 from runner.doors.holding.wire import connect, read_message, send_message
+from runner.doors.narrow_option import Narrow
 from runner.model.errors import ExitCode, RunnerError, UsageError
 from runner.policy.strict_json import read_json
 from runner.settings import Settings
@@ -34,7 +35,10 @@ def open_command(
     ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", min=1, max=MAX_DEPTH, help="Commits of each branch.")] = None,
     policy: Annotated[str | None, typer.Option("--policy", help=f"Policy file or preset [{DEFAULT_POLICY}].")] = None,
-    spec: Annotated[Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, tools.")] = None,
+    narrow: Narrow = None,
+    spec: Annotated[
+        Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, narrow, tools.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Folder that receives the record at its end.")] = None,
 ) -> None:
     """Open a run that stays open between commands, and print its name.
@@ -49,6 +53,7 @@ def open_command(
         "ref": ref or said.ref,
         "depth": depth or said.depth,
         "policy": policy or said.policy or DEFAULT_POLICY,
+        "narrow": [*(said.narrow or ()), *(narrow or ())],
         "tools": said.tools,
         "out": None if out is None else os.path.abspath(out),  # noqa: PTH100 - `resolve` would follow links
     }

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from runner.controller.spec import MAX_DEPTH
 from runner.doors.asking import DEFAULT_POLICY
+from runner.model.errors import UsageError
 from runner.serving.service import Wanted
 from runner.store.runs import RunRow
 
 __all__ = ["AnswerForm", "CancelForm", "HealthForm", "ListForm", "RunForm", "RunRequestForm", "run_form"]
+
+
+MAX_NARROW_CHARACTERS = 16 * 1024
+"""Of all that narrows one run's policy. It is the one policy text that callers bring: each write of the run is matched
+against its patterns here, where other tenants' runs are judged too."""
+
+_Narrowing = dict[str, Any] | str
 
 
 class RunRequestForm(BaseModel):
@@ -28,15 +37,19 @@ class RunRequestForm(BaseModel):
     policy: Annotated[
         str, Field(default=DEFAULT_POLICY, max_length=500, description="A preset, or a policy file of the server's.")
     ]
+    narrow: Annotated[
+        _Narrowing | list[_Narrowing] | None,
+        Field(default=None, description="What takes away from the policy: keys of one, the text of one, or several."),
+    ]
     tools: Annotated[
         list[Annotated[str, Field(max_length=100)]] | None,
         Field(default=None, max_length=50, description="The tools that the task declares; all if left out."),
     ]
 
     def wanted(self) -> Wanted:
-        """The same for the service."""
+        """The same for the service. Raises UsageError for what is too long to narrow a policy."""
         tools = None if self.tools is None else tuple(self.tools)
-        return Wanted(self.repo, self.ref, self.depth, self.policy, tools)
+        return Wanted(self.repo, self.ref, self.depth, self.policy, tools, _texts(self.narrow))
 
 
 class RunForm(BaseModel):
@@ -81,6 +94,18 @@ class HealthForm(BaseModel):
     """Whether the server is well."""
 
     status: Literal["ok"]
+
+
+def _texts(said: _Narrowing | list[_Narrowing] | None) -> tuple[str, ...]:
+    """The text of each file that narrows the policy, from itself or from its keys."""
+    files = said if isinstance(said, list) else [] if said is None else [said]
+    try:
+        texts = tuple(file if isinstance(file, str) else json.dumps(file, sort_keys=True) for file in files)
+    except RecursionError:
+        raise UsageError("`narrow` is nested too deeply", hint="It has the form of a policy.") from None
+    if sum(map(len, texts)) > MAX_NARROW_CHARACTERS:
+        raise UsageError(f"`narrow` has more than {MAX_NARROW_CHARACTERS} characters", hint="Use fewer patterns.")
+    return texts
 
 
 def run_form(row: RunRow, progress: list[str]) -> RunForm:

@@ -125,4 +125,7 @@ def _with_port(place: Place, port: int) -> Place:
 
 
 def _request(wanted: Wanted) -> RunRequest:
-    return request_of(wanted.repo, ref=wanted.ref, depth=wanted.depth, policy=wanted.policy, tools=wanted.tools)
+    narrow = [text.encode("utf-8", "surrogatepass") for text in wanted.narrow]
+    return request_of(
+        wanted.repo, ref=wanted.ref, depth=wanted.depth, policy=wanted.policy, narrow=narrow, tools=wanted.tools
+    )

@@ -24,6 +24,7 @@ from runner.doors.mcp.http import PATH, Admit, mcp_app, reached_by
 from runner.doors.mcp.server import make_server
 from runner.doors.mcp.session import Wanted
 from runner.doors.mcp.stdio import run_stdio
+from runner.doors.narrow_option import Narrow
 from runner.model.errors import UsageError
 from runner.serving.refusals import Forbidden
 from runner.settings import Settings
@@ -41,6 +42,7 @@ def mcp(
     ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", min=1, max=MAX_DEPTH, help="Commits of each branch.")] = None,
     policy: Annotated[str, typer.Option("--policy", help="Policy file, or a preset.")] = DEFAULT_POLICY,
+    narrow: Narrow = None,
     tool: Annotated[list[str] | None, typer.Option("--tool", help="Declared tool; all if left out.")] = None,
     http: Annotated[
         str | None, typer.Option("--http", metavar="HOST:PORT", help="Serve streamable HTTP there, instead of stdio.")
@@ -60,7 +62,7 @@ def mcp(
 
     Example: runner mcp --repo . --policy node-app
     """
-    request = request_of(repo, ref=ref, depth=depth, policy=policy, tools=tool)
+    request = request_of(repo, ref=ref, depth=depth, policy=policy, narrow=narrow, tools=tool)
     address_of(request)  # what cannot be fetched is told before a client is there
     settings = Settings.from_environment()
     _show_log()

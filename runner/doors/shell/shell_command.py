@@ -16,6 +16,7 @@ from runner.controller.held import HeldRun
 from runner.controller.spec import MAX_DEPTH
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
+from runner.doors.narrow_option import Narrow
 from runner.doors.shell.answers import Watched, show_answer
 from runner.doors.shell.completion import WordCompleter
 from runner.doors.shell.words import SHORT, Misread, read_line
@@ -31,6 +32,7 @@ def shell(
     ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", min=1, max=MAX_DEPTH, help="Commits of each branch.")] = None,
     policy: Annotated[str, typer.Option("--policy", help="Policy file, or a preset.")] = DEFAULT_POLICY,
+    narrow: Narrow = None,
     out: Annotated[str | None, typer.Option("--out", help="Folder that receives the record at its end.")] = None,
 ) -> None:
     """Open a run and work in it at a prompt: tools in few words, with completion; :help lists them.
@@ -39,7 +41,7 @@ def shell(
 
     Example: runner shell --repo . --policy node-app
     """
-    request = request_of(repo, ref=ref, depth=depth, policy=policy, out=out)
+    request = request_of(repo, ref=ref, depth=depth, policy=policy, narrow=narrow, out=out)
     with compose(Settings.from_environment()) as host:
         run = HeldRun(host, request, render.progress)
         try:
@@ -110,10 +112,15 @@ class Shell:
         self._call("git", {"args": ["diff", "HEAD"]})
 
     def _policy(self) -> None:
-        document = self._run.request.policy.policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-        render.text(f"policy {self._run.request.policy.source}")
+        loaded = self._run.request.policy
+        document = loaded.policy.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+        render.text(f"policy {loaded.source}")
         for key, value in document.items():
             render.text(f"  {key}: {value}")
+        for file in loaded.narrowed_by:
+            render.text(f"narrowed by {file.source}")
+            for key, value in file.keys.items():
+                render.text(f"  {key}: {value}")
 
     def _report(self) -> None:
         rows = [["run", self._run.run_id], ["record", str(self._run.folder)]]
