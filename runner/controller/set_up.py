@@ -120,6 +120,7 @@ def _carry_out(run: Prepared, plan: SetupPlan, kept: _Kept, certificates: Mappin
     """The plan's steps have run, and the network that they had is cut."""
     kept.layer.restore()
     if kept.layer.hit:
+        _allowed(run, plan.steps[0])  # what an install made is for runs whose policy lets it run
         kept.cache.pass_over("what the install made is kept, so it need not run")
         if len(plan.steps) == 1:
             return
@@ -187,7 +188,7 @@ def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[st
     result = run.sandbox.spawn(
         SpawnRequest(
             argv,
-            {**command_environment(run.policy.env, extra or OFFLINE), **step.env},
+            _environment(run, step, extra),
             min(limits.command_seconds, run.remaining()),
             _OUTPUT_CAP_BYTES,
         )
@@ -211,6 +212,12 @@ def _run_step(run: Prepared, plan: SetupPlan, step: SetupStep, extra: Mapping[st
             code="setup_failed",
         )
     return facts
+
+
+def _environment(run: Prepared, step: SetupStep, extra: Mapping[str, str]) -> dict[str, str]:
+    """What the step's program gets. The repository may add variables; one that the policy sets stays the policy's."""
+    said = {name: value for name, value in step.env.items() if name not in run.policy.env}
+    return {**command_environment(run.policy.env, extra or OFFLINE), **said}
 
 
 def _allowed(run: Prepared, step: SetupStep) -> tuple[str, ...]:

@@ -148,6 +148,16 @@ MISTAKES: dict[str, tuple[tuple[str, ...], str]] = {
     "a misspelt key of the policy": ((*REPO, *CALLS, "--policy", "{folder}/misspelt.yml"), "writeAllow"),
     "a policy that is not there": ((*REPO, *CALLS, "--policy", "{folder}/absent.yml"), "absent.yml"),
     "a preset that is not there": ((*REPO, *CALLS, "--policy", "defualt"), "default"),
+    "a narrowing that is not there": ((*REPO, *CALLS, "--narrow", "{folder}/absent.yml"), "absent.yml"),
+    "a narrowing that widens": ((*REPO, *CALLS, "--narrow", "{folder}/wider.yml"), "wider.yml:2: field `limits.pids`"),
+    "a second narrowing that widens the first": (
+        (*REPO, *CALLS, "--narrow", "{folder}/narrow.yml", "--narrow", "{folder}/less.yml"),
+        "less.yml:1: field `limits.pids`",
+    ),
+    "a spec with a narrowing that widens": (
+        (*CALLS, "--spec", "{folder}/narrows.yml"),
+        "wider.yml:2: field `limits.pids`",
+    ),
     "a calls file that is not there": ((*REPO, "--calls", "{folder}/absent.jsonl"), "absent.jsonl"),
     "a folder as calls file": ((*REPO, "--calls", "{folder}"), "cannot be read"),
     "a spec that is not there": ((*REPO, *CALLS, "--spec", "{folder}/absent.yml"), "absent.yml"),
@@ -170,9 +180,23 @@ def test_a_mistake_is_named_exits_2_and_starts_nothing(
     (tmp_path / "misspelt.yml").write_text("writeAlow: [src/**]\n")
     (tmp_path / "tools.yml").write_text("tools: [workspace.reed_file]\n")
     (tmp_path / "bare.yml").write_text("ref: main\n")
+    (tmp_path / "wider.yml").write_text("limits:\n  pids: 5000\n")
+    (tmp_path / "narrow.yml").write_text("limits: {pids: 50}\n")
+    (tmp_path / "less.yml").write_text("limits: {pids: 51}\n")
+    (tmp_path / "narrows.yml").write_text(f"repo: {tmp_path}\nnarrow: [{tmp_path}/wider.yml]\n")
     ended = runner("run", *(argument.format(folder=tmp_path) for argument in arguments))
     assert (ended.code, ended.out) == (ExitCode.USAGE, "")
     assert named in ended.err and "Traceback" not in ended.err
+    assert begun_runs(tmp_path) == []
+
+
+@pytest.mark.usefixtures("no_engine")
+@pytest.mark.parametrize("verb", ["open", "shell", "mcp"])
+def test_no_command_opens_a_run_under_what_would_widen_its_policy(runner: Any, tmp_path: Path, verb: str) -> None:
+    (tmp_path / "wider.yml").write_text("limits:\n  pids: 5000\n")
+    ended = runner(verb, "--repo", str(tmp_path), "--narrow", str(tmp_path / "wider.yml"))
+    assert (ended.code, ended.out) == (ExitCode.USAGE, "")
+    assert "wider.yml:2: field `limits.pids`" in ended.err
     assert begun_runs(tmp_path) == []
 
 

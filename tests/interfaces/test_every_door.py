@@ -16,8 +16,8 @@ from mcp.client.stdio import stdio_client
 
 import runner
 from runner.app import compose
-from runner.doors.asking import request_of
 from runner.doors.http.app import Parts, make_app
+from runner.doors.http.serve_command import _request
 from runner.doors.tool_pages import flat_name
 from runner.engine.docker_engine import DockerEngine
 from runner.serving.service import Service
@@ -30,7 +30,8 @@ from tests.support.repos import Commit, bare_repository
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
-POLICY = {"writeAllow": ["src/**"], "rewriteAllow": ["src/**"]}
+POLICY = {"writeAllow": ["src/**", "docs/**"], "rewriteAllow": ["src/**"]}
+NARROW = {"writeAllow": ["src/**"], "limits": {"pids": 100}}
 CALLS: list[tuple[str, Any]] = [
     ("workspace.read_file", {"path": "README.md"}),
     ("workspace.read_file", {"path": "src/a.mjs", "startLine": 1, "limit": 1}),
@@ -40,6 +41,7 @@ CALLS: list[tuple[str, Any]] = [
     ("workspace.list_dir", {}),
     ("workspace.write_file", {"path": "src/n.mjs", "content": "console.log('é\u202e');\n"}),
     ("workspace.write_file", {"path": "README.md", "content": "x"}),
+    ("workspace.write_file", {"path": "docs/a.md", "content": "x"}),
     ("workspace.edit", {"path": "src/n.mjs", "oldString": "log", "newString": "error", "replaceAll": True}),
     ("workspace.edit", {"path": "src/n.mjs", "oldString": "nothing", "newString": "x"}),
     ("workspace.search", {"pattern": "export", "globs": ["src/**"]}),
@@ -54,7 +56,10 @@ CALLS: list[tuple[str, Any]] = [
     ("workspace.git_push", {}),
     ("no.such_tool", {"x": 1}),
 ]
-Door = Callable[[Path, Path], list[dict[str, Any]]]
+Place = tuple[Path, Path, Path]
+"""A repository, a policy, and what narrows it."""
+
+Door = Callable[[Path, Path, Path], list[dict[str, Any]]]
 
 
 def settled(answer: dict[str, Any]) -> dict[str, Any]:
@@ -70,35 +75,39 @@ def settled(answer: dict[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def by_run(repo: Path, policy: Path) -> list[dict[str, Any]]:
+def _asked(repo: Path, policy: Path, narrow: Path) -> list[str]:
+    return ["--repo", str(repo), "--policy", str(policy), "--narrow", str(narrow)]
+
+
+def by_run(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
     lines = "".join(json.dumps({"tool": tool, "arguments": arguments}) + "\n" for tool, arguments in CALLS)
-    ended = run_cli("run", "--repo", str(repo), "--policy", str(policy), "--calls", "-", stdin=lines)
+    ended = run_cli("run", *_asked(repo, policy, narrow), "--calls", "-", stdin=lines)
     assert ended.exit_code == 0
     return ended.answers
 
 
-def by_open_call_close(repo: Path, policy: Path) -> list[dict[str, Any]]:
-    name = run_cli("open", "--repo", str(repo), "--policy", str(policy)).stdout.strip()
+def by_open_call_close(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
+    name = run_cli("open", *_asked(repo, policy, narrow)).stdout.strip()
     answers = [run_cli("call", name, tool, json.dumps(arguments)).answers[0] for tool, arguments in CALLS]
     assert run_cli("close", name).exit_code == 0
     return answers
 
 
-def by_python(repo: Path, policy: Path) -> list[dict[str, Any]]:
-    with runner.open_run(repo, policy=policy) as ws:
+def by_python(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
+    with runner.open_run(repo, policy=policy, narrow=[narrow]) as ws:
         return [ws.call(tool, arguments) for tool, arguments in CALLS]
 
 
-def by_asyncio(repo: Path, policy: Path) -> list[dict[str, Any]]:
+def by_asyncio(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
     async def go() -> list[dict[str, Any]]:
-        async with runner.aio.open_run(repo, policy=policy) as ws:
+        async with runner.aio.open_run(repo, policy=policy, narrow=[narrow]) as ws:
             return [await ws.call(tool, arguments) for tool, arguments in CALLS]
 
     return asyncio.run(go())
 
 
-def by_mcp(repo: Path, policy: Path) -> list[dict[str, Any]]:
-    argv = ["-m", "runner.doors.cli", "mcp", "--repo", str(repo), "--policy", str(policy)]
+def by_mcp(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
+    argv = ["-m", "runner.doors.cli", "mcp", *_asked(repo, policy, narrow)]
     state = str(Settings.from_environment().state_dir)
     server = StdioServerParameters(command=sys.executable, args=argv, env={"RUNNER_STATE_DIR": state})
 
@@ -123,7 +132,7 @@ def _of_mcp(result: Any) -> dict[str, Any]:
     return {"ok": True, "result": result.content[0].text if structured is None else structured}
 
 
-def by_http(repo: Path, policy: Path) -> list[dict[str, Any]]:
+def by_http(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
     settings = Settings.from_environment()
     with compose(settings) as host:
         database = Database(default_url(settings.state_dir))
@@ -131,19 +140,19 @@ def by_http(repo: Path, policy: Path) -> list[dict[str, Any]]:
         repositories, policies = [f"file://{repo}"], [str(policy)]
         _, text = tokens.create("t", policies=policies, repositories=repositories, verbs=list(Verb), seconds=600)
         store = RunStore(database, host.unix)
-        service = Service(host, store, lambda w: request_of(w.repo, policy=w.policy), runs_per_tenant=2)
+        service = Service(host, store, _request, runs_per_tenant=2)
         app = make_app(Parts(host, service, tokens, host.monotonic))
-        answers = asyncio.run(_over_http(app, text, repo, policy))
+        answers = asyncio.run(_over_http(app, text, repo, policy, json.loads(narrow.read_text())))
         service.shutdown()
         database.close()
         return answers
 
 
-async def _over_http(app: Any, token: str, repo: Path, policy: Path) -> list[dict[str, Any]]:
+async def _over_http(app: Any, token: str, repo: Path, policy: Path, narrow: dict[str, Any]) -> list[dict[str, Any]]:
     headers = {"Authorization": f"Bearer {token}"}
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://runner", headers=headers, timeout=120) as client:
-        made = await client.post("/v1/runs", json={"repo": str(repo), "policy": str(policy)})
+        made = await client.post("/v1/runs", json={"repo": str(repo), "policy": str(policy), "narrow": narrow})
         name = made.json()["id"]
         said = [await client.post(f"/v1/runs/{name}/tools/{tool}", json=arguments) for tool, arguments in CALLS]
         assert {answer.status_code for answer in said} == {200}
@@ -162,27 +171,33 @@ DOORS: dict[str, Door] = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, docker_engine: DockerEngine) -> Iterator[tuple[Path, Path]]:
+def place(tmp_path_factory: pytest.TempPathFactory, docker_engine: DockerEngine) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("doors")
     files: dict[str, Any] = {"README.md": b"# R\n", "src/a.mjs": b"export const a = 1;\n", "package.json": b"{}\n"}
     policy = folder / "policy.json"
     policy.write_text(json.dumps(POLICY))
-    yield bare_repository(folder / "r.git", [Commit(files)]), policy
+    narrow = folder / "narrow.json"
+    narrow.write_text(json.dumps(NARROW))
+    yield bare_repository(folder / "r.git", [Commit(files)]), policy, narrow
 
 
 @pytest.fixture(scope="module")
-def expected(place: tuple[Path, Path]) -> list[dict[str, Any]]:
+def expected(place: Place) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RUNNER_STATE_DIR", str(place[0].parent / "state"))
         answers = by_run(*place)
     assert [answer["ok"] for answer in answers].count(True) == 10
+    rules = {
+        arguments["path"]: answer["error"]["details"]["rule"]
+        for (tool, arguments), answer in zip(CALLS, answers, strict=True)
+        if tool == "workspace.write_file" and not answer["ok"]
+    }
+    assert rules == {"README.md": "write.allow.none", "docs/a.md": "narrow.1.write.allow.none"}
     return [settled(answer) for answer in answers]
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_every_door_gives_the_answers_of_runner_run(
-    door: str, place: tuple[Path, Path], expected: list[dict[str, Any]]
-) -> None:
+def test_every_door_gives_the_answers_of_runner_run(door: str, place: Place, expected: list[dict[str, Any]]) -> None:
     answers = [settled(answer) for answer in DOORS[door](*place)]
     for (tool, arguments), answer, wanted in zip(CALLS, answers, expected, strict=True):
         assert answer == wanted, (tool, arguments)

@@ -9,18 +9,11 @@ from hypothesis import strategies as st
 
 from runner.policy.globs import GlobSet, names_git
 from runner.policy.patterns import check_pattern
+from tests.support.path_strategies import NAMES, PATHS, PATTERNS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from pathspec import GitIgnoreSpec
-
-NAMES = st.text(alphabet="ab.-A", min_size=1, max_size=4).filter(lambda name: name not in (".", ".."))
-PATHS = st.lists(NAMES, min_size=1, max_size=5).map("/".join)
-PARTS = st.one_of(
-    NAMES,
-    st.sampled_from(["*", "**", "*a", "a*", "*.b", "a*b", "?", "a?", "[ab]", "[a-b]A", "*a*b*", "**a"]),
-)
-PATTERNS = st.tuples(st.lists(PARTS, min_size=1, max_size=4).map("/".join), st.sampled_from(["", "/"])).map("".join)
 
 
 def reference(pattern: str, path: str) -> bool:

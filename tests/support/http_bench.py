@@ -166,5 +166,5 @@ class HttpBench:
 
 def _request(wanted: Wanted) -> RunRequest:
     said = _POLICY if wanted.policy == "p0" else wanted.policy
-    narrow = [text.encode() for text in wanted.narrow]
+    narrow = [text.encode("utf-8", "surrogatepass") for text in wanted.narrow]
     return request_of(wanted.repo, ref=wanted.ref, depth=wanted.depth, policy=said, narrow=narrow, tools=wanted.tools)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from runner.engine.fake import FakeCall, FakeOutcome, FakeSandbox
+from runner.model.errors import RepositoryUnavailable
 from tests.support.repos import Commit, bare_repository
 from tests.support.run_bench import Bench, git
 from tests.unit.controller.test_package_cache import makes_the_clone
@@ -176,3 +178,26 @@ def test_steps_after_the_install_run_all_the_same(tmp_path: Path) -> None:
 def test_where_no_cache_is_wanted_no_layer_is_kept(tmp_path: Path) -> None:
     installs = Installs(tmp_path, {**FILES, ".os/workspace.yml": b"cache: false\n"})
     assert (installs.run()["outcome"], installs.archives()) == ("off", [])
+
+
+def test_what_an_install_made_is_not_given_to_a_run_whose_policy_refuses_the_install(tmp_path: Path) -> None:
+    installs = Installs(tmp_path)
+    installs.run()
+    with pytest.raises(RepositoryUnavailable) as refused:
+        installs.run(bins=["git", "node"])
+    assert refused.value.code == "bin_not_allowlisted"
+    assert installs.run()["outcome"] == "hit"
+
+
+def test_a_variable_of_the_repository_does_not_stand_in_for_one_of_the_policy(tmp_path: Path) -> None:
+    said = b"env: {APP_MODE: theirs, MORE: theirs}\n"
+    installs = Installs(tmp_path, {**FILES, ".os/workspace.yml": said})
+    seen: list[Mapping[str, str]] = []
+
+    def pnpm(call: FakeCall) -> FakeOutcome:
+        seen.append(call.env)
+        return installs._pnpm(call)
+
+    installs.bench.engine.programs = {**installs.bench.engine.programs, "pnpm": pnpm}
+    installs.run(env={"APP_MODE": "ours"})
+    assert [(env["APP_MODE"], env["MORE"]) for env in seen] == [("ours", "theirs")]

@@ -154,3 +154,27 @@ def _fits(tool: str, result: object) -> None:
         assert isinstance(result, str)
     else:
         assert form.model_validate(result).model_dump() == result
+
+
+def test_what_narrows_is_a_list_of_files_presets_or_mappings(tmp_path: Path) -> None:
+    file = tmp_path / "n.yml"
+    file.write_text("writeDeny: [src/**]\n")
+    for narrow in ([file], [str(file)], [{"writeDeny": ["src/**"]}], ["read-only"], [b"writeDeny: [src/**]\n"]):
+        with runner.testing.open_run(FILES, policy=P0, narrow=narrow) as ws:
+            with pytest.raises(runner.ToolRefused) as refused:
+                ws.write_file("src/b.mjs", "x")
+            assert refused.value.rule is not None and refused.value.rule.startswith("narrow.1.write.")
+
+
+def test_what_narrows_an_add_only_file_binds_in_memory_too() -> None:
+    with runner.testing.open_run(FILES, policy=P0, narrow=[{"appendOnly": ["*.mjs"]}]) as ws:
+        with pytest.raises(runner.ToolRefused) as refused:
+            ws.write_file("src/a.mjs", "other\n")
+        assert refused.value.code == "workspace_append_only"
+        assert ws.write_file("src/a.mjs", FILES["src/a.mjs"] + "more\n").ok
+
+
+@pytest.mark.parametrize("narrow", ["n.yml", b"setup: off", {"setup": "off"}, [{"limits": {"pids": 5000}}], [{1, 2}]])
+def test_what_does_not_narrow_opens_nothing(narrow: Any) -> None:
+    with pytest.raises((PolicyInvalid, UsageError, TypeError)):
+        request_of("x", policy=P0, narrow=narrow)

@@ -19,6 +19,7 @@ from tests.support.http_bench import HttpBench, Tenant
 
 NODE = {"argv": ["node", "src/app.mjs"]}
 PROBLEM = "application/problem+json"
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
@@ -180,6 +181,18 @@ def test_a_run_whose_opening_breaks_is_failed_and_its_callers_are_told(tmp_path:
         ({"depth": 0}, 422, "invalid_request"),
         ({"depth": "1"}, 422, "invalid_request"),
         ({"more": 1}, 422, "invalid_request"),
+        ({"narrow": {"limits": {"pids": 5000}}}, 422, "policy_invalid"),
+        ({"narrow": "limits: {pids: 5000}"}, 422, "policy_invalid"),
+        ({"narrow": [{"limits": {"pids": 50}}, "limits: {pids: 51}"]}, 422, "policy_invalid"),
+        ({"narrow": {"writeAlow": []}}, 422, "policy_invalid"),
+        ({"narrow": ""}, 422, "policy_invalid"),
+        ({"narrow": "/etc/passwd"}, 422, "policy_invalid"),
+        ({"narrow": "read-only"}, 422, "policy_invalid"),
+        ({"narrow": [{}] * 11}, 422, "policy_invalid"),
+        ({"narrow": 1}, 422, "invalid_request"),
+        ({"narrow": [["a"]]}, 422, "invalid_request"),
+        ({"narrow": "#" * 20_000}, 422, "usage"),
+        ({"narrow": {"writeDeny": ["a" * 1000] * 20}}, 422, "usage"),
     ],
 )
 def test_a_run_that_cannot_be_opened_is_a_problem_with_a_code(
@@ -190,6 +203,39 @@ def test_a_run_that_cannot_be_opened_is_a_problem_with_a_code(
     assert answer.headers["content-type"] == PROBLEM
     assert set(answer.json()) == {"type", "title", "status", "code", "detail", "hint"}
     assert a.get("/v1/runs").json() == {"runs": []}
+
+
+@pytest.mark.parametrize(
+    "narrow",
+    [
+        {"writeDeny": ["src/**"]},
+        "writeDeny: [src/**]\n",
+        [{"limits": {"pids": 50}}, "writeDeny:\n- src/**\n"],
+    ],
+)
+def test_a_caller_narrows_the_policy_of_its_run_with_keys_or_a_text(http: HttpBench, a: Tenant, narrow: Any) -> None:
+    opened = a.ask(narrow=narrow).json()
+    answer = a.call(opened["id"]).json()
+    number = len(narrow) if isinstance(narrow, list) else 1
+    assert answer["error"]["details"]["rule"] == f"narrow.{number}.write.deny.pattern"
+    assert len(opened["request"]["narrow"]) == number
+    a.end(opened["id"])
+    request = a.get(f"/v1/runs/{opened['id']}/report").json()["request"]
+    assert request["policy"].endswith(", narrowed by " + ", ".join(f"narrow {n + 1}" for n in range(number)))
+    assert "narrow" not in a.ask().json()["request"]
+
+
+def test_a_key_does_not_stand_for_a_request_that_narrows_otherwise(a: Tenant) -> None:
+    first = a.ask("k", narrow={"setup": "off", "writeDeny": []})
+    again = a.ask("k", narrow={"writeDeny": [], "setup": "off"})
+    assert again.json()["id"] == first.json()["id"]
+    assert a.ask("k", narrow={"setup": "off"}).json()["code"] == "idempotency_key_reused"
+    assert a.ask("k").json()["code"] == "idempotency_key_reused"
+
+
+def test_half_a_surrogate_pair_narrows_nothing_and_is_a_problem(a: Tenant) -> None:
+    answer = a.post("/v1/runs", content=b'{"repo": "/x", "policy": "p0", "narrow": "\\ud800"}', headers=JSON)
+    assert (answer.status_code, answer.json()["code"]) == (422, "policy_invalid")
 
 
 def test_every_answer_that_is_no_success_is_a_problem(a: Tenant) -> None:
