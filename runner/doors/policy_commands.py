@@ -171,11 +171,12 @@ def show(
 def _summary(loaded: LoadedPolicy) -> str:
     policy = loaded.policy
     reach = ", ".join(policy.network.run.allow) or "none"
+    narrowed = "; and of all that, only what is left by the narrowing" if policy.narrower else ""
     return (
         f"writeAllow {len(policy.write_allow)}, rewriteAllow {len(policy.rewritable)}, "
         f"writeDeny {len(policy.write_deny)}, appendOnly {len(policy.append_only)} patterns; "
         f"bins {', '.join(policy.bins) or 'none'}; network of the run: {reach}; "
-        f"pushes to {', '.join(policy.push.branches) or 'nothing'}"
+        f"pushes to {', '.join(policy.push.branches) or 'nothing'}{narrowed}"
     )
 
 

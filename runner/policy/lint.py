@@ -1,4 +1,4 @@
-"""What is wrong with a policy document, all of it, and what is legal in one but may surprise its author.
+"""What is legal in a policy and may surprise its author.
 
 Whether one pattern lies within another is not decided in general. A pattern is tried on sample paths made from it: one
 whose every sample is denied, or out of reach, is told. That finds the slips that people make, not contrived ones.
@@ -10,14 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from runner.model.errors import PolicyInvalid
 from runner.policy.document import Policy
 from runner.policy.hosts import FILE_HOST
-from runner.policy.load import parse_policy
 from runner.policy.patterns import split_classes
 from runner.policy.writes import WriteRules
 
-__all__ = ["Surprise", "faults_of", "surprises"]
+__all__ = ["Surprise", "surprises"]
 
 _SAMPLE_NAMES = ("q7zk", "q7zk.v3")  # names that no pattern means: only a wildcard matches them
 _MAX_FOLDERS = 20
@@ -31,15 +29,6 @@ class Surprise:
 
     key: str
     text: str
-
-
-def faults_of(content: bytes, *, source: str) -> list[str]:
-    """Every fault that keeps the document from taking effect, FILE:LINE first; empty when there is none."""
-    try:
-        parse_policy(content, source=source)
-    except PolicyInvalid as error:
-        return list(error.faults)
-    return []
 
 
 def surprises(policy: Policy, *, host_memory_mib: int | None = None) -> tuple[Surprise, ...]:

@@ -17,7 +17,7 @@ from runner.doors.tool_pages import markdown_page
 from runner.model.errors import ErrorCode, ExitCode
 from runner.policy.document import Limits, Policy, policy_schema
 from runner.policy.globs import GlobSet
-from runner.policy.load import load_policy
+from runner.policy.load import load_policy, parse_narrowing
 from runner.policy.patterns import check_pattern
 from runner.policy.presets import preset_names
 from runner.tools.base import parse_arguments
@@ -109,6 +109,16 @@ def test_the_reference_has_each_key_with_its_default_and_bounds() -> None:
         assert rows[key][0] == json.dumps(value), key
         for low, high in _bounds(field):
             assert f"`{low}..{high}`" in rows[key][1], key
+
+
+def test_the_references_narrowing_narrows_and_its_table_has_each_key() -> None:
+    section = POLICY.partition("\n## Narrowing\n")[2].partition("\n## ")[0]
+    block = section.partition("```yaml\n")[2].partition("```")[0]
+    left = parse_narrowing(load_policy("node-app"), block.encode(), source="POLICY.md").policy
+    assert (left.setup, left.limits.run_seconds, len(left.narrower)) == ("off", 600, 1)
+    named = {key.removesuffix(".*") for key in re.findall(r"`([A-Za-z.]+(?:\.\*)?)`", section)}
+    keys = dict(_keys(policy_schema(), policy_schema()["properties"]))
+    assert [key for key in keys if not {key, key.partition(".")[0]} & named] == []
 
 
 def test_the_reference_names_each_preset() -> None:

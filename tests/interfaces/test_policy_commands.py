@@ -235,3 +235,86 @@ def test_what_is_no_log_ends_with_2(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     for name in ("nope", str(tmp_path / "fifo"), str(tmp_path)):
         assert code(policy_command("replay", "--policy", "default", name)) == 2
+
+
+# --narrow
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> str:
+    return written(tmp_path / "n.yml", {"writeAllow": ["src/a/**"], "limits": {"pids": 50}})
+
+
+def test_lint_tells_what_is_left_or_every_fault_of_what_would_widen(tmp_path: Path, narrow: str) -> None:
+    whole, left = (
+        policy_command("lint", "node-app", "-o", "json"),
+        policy_command("lint", "node-app", "--narrow", narrow),
+    )
+    assert (left.exit_code, told(whole)["sha256"] in left.stdout) == (0, False)
+    assert f"node-app.yml, narrowed by {narrow}" in left.stdout
+    wider = tmp_path / "w.yml"
+    wider.write_text("limits: {pids: 5000}\nruntime: runsc\n")
+    result = policy_command("lint", "node-app", "--narrow", narrow, "--narrow", str(wider))
+    assert code(result) == 2
+    assert [line.partition(": field")[0] for line in result.stdout.splitlines()] == [f"{wider}:1", f"{wider}:2"]
+
+
+def test_explain_names_the_file_that_refuses_and_goes_on_to_it_step_by_step(narrow: str) -> None:
+    call = json.dumps({"tool": "workspace.write_file", "arguments": {"path": "src/b", "content": ""}})
+    result = policy_command("explain", "--policy", "node-app", "--narrow", narrow, call, "-o", "json")
+    assert (told(result)["rule"], told(result)["allowed"]) == ("narrow.1.write.allow.none", False)
+    names = [step["name"] for step in told(result)["steps"]]
+    assert names[-3:] == ["narrow.1.writeDeny", "narrow.1.writeAllow", "narrow.1.rewriteAllow"]
+    inside = call.replace("src/b", "src/a/b")
+    result = policy_command("explain", "--policy", "node-app", "--narrow", narrow, inside, "-o", "json")
+    assert told(result)["allowed"] and told(result)["steps"][-1]["name"] == "narrow.1.appendOnly"
+    outside = call.replace("src/b", "lib")
+    result = policy_command("explain", "--policy", "node-app", "--narrow", narrow, outside, "-o", "json")
+    assert (told(result)["rule"], told(result)["steps"][-1]["name"]) == ("write.allow.none", "rewriteAllow")
+
+
+def test_explain_says_whose_programs_leave_one_out(tmp_path: Path) -> None:
+    file = written(tmp_path / "n.yml", {"bins": ["git"]})
+    call = json.dumps({"tool": "workspace.run_command", "arguments": {"argv": ["npm", "ls"]}})
+    result = policy_command("explain", "--narrow", file, call, "-o", "json")
+    assert told(result)["rule"] == "narrow.1.argv.bin"
+    assert told(result)["steps"][1]["found"] == "`npm` is not one of `bins` of narrow.1"
+
+
+def test_show_has_the_policy_and_what_each_file_takes_away(narrow: str) -> None:
+    shown = told(policy_command("show", "node-app", "--narrow", narrow, "--narrow", "read-only", "-o", "json"))
+    assert shown["narrowedBy"][0]["keys"] == {"writeAllow": ["src/a/**"], "limits": {"pids": 50}}
+    assert [Path(file["source"]).name for file in shown["narrowedBy"]] == ["n.yml", "read-only.yml"]
+    assert shown["policy"]["limits"]["pids"] == 50
+    assert shown["policy"]["narrow"]["1"] == {"writeAllow": ["src/a/**"], "rewriteAllow": ["src/a/**"]}
+    assert shown["writable"]["within narrow.2"]["create"] == []
+    assert yaml.safe_load(policy_command("show", "node-app", "--narrow", narrow).stdout)["sha256"] != shown["sha256"]
+
+
+def test_examples_of_a_narrowing_stand_beside_it(tmp_path: Path, narrow: str) -> None:
+    call = {"tool": "workspace.write_file", "arguments": {"path": "src/b", "content": ""}}
+    examples = [{"call": call, "expect": "workspace_write_not_allowed", "why": "src/a alone"}]
+    (tmp_path / "n.test.yml").write_text(yaml.safe_dump(examples))
+    assert policy_command("test", "node-app", "--narrow", narrow).exit_code == 0
+    assert policy_command("test", "node-app", "--examples", str(tmp_path / "n.test.yml")).exit_code == 1
+
+
+def test_diff_of_a_policy_with_itself_narrowed_is_what_the_file_takes_away(audit: Path, tmp_path: Path) -> None:
+    file = written(tmp_path / "n.yml", {"writeDeny": ["src/n.txt"], "limits": {"pids": 50}})
+    result = policy_command("diff", "node-app", "node-app", "--narrow", file, "--run", str(audit), "-o", "json")
+    assert result.exit_code == 1
+    assert {row["key"] for row in told(result)["keys"]} == {"limits.pids", "narrow.1.writeDeny"}
+    assert [(row["about"], row["a"], row["b"]) for row in told(result)["calls"]] == [
+        ("src/n.txt", "ok", "workspace_write_not_allowed")
+    ]
+
+
+def test_replay_judges_by_the_narrowed_policy(audit: Path, tmp_path: Path) -> None:
+    file = written(tmp_path / "n.yml", {"bins": ["git"]})
+    rows = told(policy_command("replay", "--policy", "node-app", "--narrow", file, str(audit), "-o", "json"))
+    assert [row["rule"] for row in rows if row["about"] == "node --version"] == ["narrow.1.argv.bin"]
+
+
+@pytest.mark.parametrize("verb", ["lint", "test", "show"])
+def test_a_narrowing_that_is_not_there_ends_with_2(verb: str, tmp_path: Path) -> None:
+    assert code(policy_command(verb, "default", "--narrow", str(tmp_path / "nope.yml"))) == 2

@@ -23,7 +23,7 @@ def run(text: str) -> None:
 
 
 def test_the_page_has_examples_of_both_kinds() -> None:
-    assert len(IN_MEMORY) == 1 and len(IN_A_CONTAINER) == 3
+    assert len(IN_MEMORY) == 1 and len(IN_A_CONTAINER) == 4
 
 
 @pytest.mark.parametrize("text", IN_MEMORY)

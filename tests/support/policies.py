@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from runner.model.errors import PolicyInvalid
 from runner.policy.document import Policy
+from runner.policy.load import parse_policy
 from runner.policy.writes import WriteRules
 
 P0 = {
@@ -16,6 +18,15 @@ P0 = {
 def policy(**keys: object) -> Policy:
     """A policy with these keys, as a file would spell them."""
     return Policy.model_validate(keys)
+
+
+def faults_of(content: bytes, *, source: str) -> list[str]:
+    """Every fault that keeps the document from taking effect; empty when there is none."""
+    try:
+        parse_policy(content, source=source)
+    except PolicyInvalid as error:
+        return list(error.faults)
+    return []
 
 
 def p0_rules() -> WriteRules:

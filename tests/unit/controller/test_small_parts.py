@@ -10,6 +10,7 @@ from runner.controller.bindings import binding_for, credential_of
 from runner.controller.environment import BASE_ENVIRONMENT, command_environment
 from runner.controller.guest_git import GuestGit
 from runner.controller.network import deliver_ca, network, prove_cut
+from runner.controller.specs import shape_of
 from runner.controller.stopwatch import Stopwatch, utc
 from runner.controller.tree_view import SandboxTree
 from runner.egress.registry import Roles, host_of_registry
@@ -19,7 +20,9 @@ from runner.gate.credentials import CredentialKind
 from runner.model.errors import PostureFailed, RepositoryUnavailable
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import FakeRun, fake_run
+from tests.support.narrowed import narrowed
 from tests.support.policies import policy
+from tests.support.run_bench import Bench
 
 
 def test_the_environment_is_the_base_then_the_phase_then_the_policy() -> None:
@@ -157,3 +160,11 @@ def test_the_text_that_a_rule_asks_for_does_not_depend_on_what_was_asked_before(
         tree.kind(path)
     assert tree.read_text(path) == text
     assert tree.real_path(path) == SandboxTree(run.sandbox, run.ledger, git).real_path(path)
+
+
+def test_a_warm_run_has_the_shape_of_the_narrowed_policy(tmp_path: Path) -> None:
+    base, file = {"pool": 1, "writeAllow": ["src/**"]}, {"limits": {"pids": 50}}
+    host = Bench(tmp_path).host
+    shape = shape_of(host, narrowed(base, file))
+    assert (shape.limits.pids, shape == shape_of(host, narrowed(base))) == (50, False)
+    assert shape_of(host, narrowed(base, {"writeDeny": ["x"]})) == shape_of(host, narrowed(base))

@@ -17,7 +17,7 @@ from runner.policy.bounded_yaml import MAX_DEPTH as MAX_YAML_DEPTH
 from runner.policy.bounded_yaml import MAX_NODES
 from runner.policy.examples import parse_examples
 from runner.policy.faults import MAX_FAULTS
-from runner.policy.lint import faults_of, surprises
+from runner.policy.lint import surprises
 from runner.policy.load import parse_policy
 from runner.policy.paths import MAX_PATH_BYTES, parse_path, parse_write_path
 from runner.policy.strict_json import MAX_DEPTH, MAX_DIGITS, form_fault, read_json
@@ -25,7 +25,7 @@ from runner.policy.tree_questions import MAX_QUESTIONS
 from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write
 from tests.support.argv_trees import BINS, FakeTree
 from tests.support.bad_input import CALLS, DOCUMENTS, LINES, MIB, PATHS, nested
-from tests.support.policies import P0, policy
+from tests.support.policies import P0, faults_of, policy
 
 UNPARSED = {"100,000 lines", "more than 1 MiB", "bytes that are no text", "NUL bytes", "a NUL in a value"}
 """Refused by their size or bytes, before anything of them is parsed."""

@@ -20,12 +20,12 @@ from runner.policy.examples import parse_examples
 from runner.policy.explain import PushFacts
 from runner.policy.facts_file import DescribedTree, Fact, FactState
 from runner.policy.globs import GlobSet
-from runner.policy.lint import faults_of, surprises
+from runner.policy.lint import surprises
 from runner.policy.load import load_policy
 from runner.policy.presets import EXAMPLES_SUFFIX, preset_names, preset_path
 from runner.policy.steps import Explanation, Step
 from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write
-from tests.support.policies import P0, policy
+from tests.support.policies import P0, faults_of, policy
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCUMENT = policy(**P0)
