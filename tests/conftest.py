@@ -61,7 +61,7 @@ def _hermetic(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _own_state_folder(request: pytest.FixtureRequest) -> Path:
-    """Nobody else's, and not made yet: in the test's `tmp_path`, which is not made for the thousands that ask for none."""
+    """Nobody else's, and not made yet: in the test's `tmp_path`, which thousands of tests do without."""
     if "tmp_path" in request.fixturenames:
         folder: Path = request.getfixturevalue("tmp_path")
         return folder / "runner-state"
