@@ -7,7 +7,8 @@ rails that keep configuration written by the run from starting programs during o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from runner.engine.contract import FileRefused, OutputSink, Sandbox, SpawnRequest, SpawnResult
@@ -64,17 +65,27 @@ class GuestGit:
 
         With `whole`, output that is too large to be kept ends the program: a part of it would be of no use.
         """
-        # A graft would make the workspace's git see a history that the gate, and the remote, do not.
-        environment = {**self.environment, "GIT_GRAFT_FILE": "/dev/null"}
-        if index is not None:
-            environment["GIT_INDEX_FILE"] = index
-        hooks_path = self.hooks_path if hooks else "/dev/null"
-        argv = ("git", "--no-replace-objects", *_SAFE, "-c", f"core.hooksPath={hooks_path}", *args)
+        argv = _argv(args, self.hooks_path if hooks else "/dev/null")
+        environment = self._git_environment(index)
         return self._spawn(argv, environment, stdin, sink=sink, deadline_seconds=deadline_seconds, whole=whole)
+
+    def sequence(self, *commands: Sequence[str], index: str, sink: OutputSink, deadline_seconds: float) -> SpawnResult:
+        """The result of a `git` for each command, one after the other in one program; the first to fail ends it.
+
+        Each start of a program inside is a round trip, which costs more than a small git does.
+        """
+        script = " && ".join(shlex.join(_argv(command)) for command in commands)
+        argv = ("/bin/sh", "-c", script)
+        return self._spawn(argv, self._git_environment(index), None, sink=sink, deadline_seconds=deadline_seconds)
 
     def program(self, *argv: str, stdin: Iterable[bytes] | None = None, whole: bool = False) -> SpawnResult:
         """The result of one of the image's own programs, named by absolute path, in the workspace's root."""
         return self._spawn(argv, self.environment, stdin, whole=whole)
+
+    def _git_environment(self, index: str | None) -> dict[str, str]:
+        # A graft would make the workspace's git see a history that the gate, and the remote, do not.
+        environment = {**self.environment, "GIT_GRAFT_FILE": "/dev/null"}
+        return environment if index is None else {**environment, "GIT_INDEX_FILE": index}
 
     def _spawn(
         self,
@@ -108,3 +119,7 @@ class GuestGit:
     def object_name(self, revision: str) -> str | None:
         """The full name of a commit, or None."""
         return hex_name(self.line("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}") or "")
+
+
+def _argv(args: Sequence[str], hooks_path: str = "/dev/null") -> tuple[str, ...]:
+    return ("git", "--no-replace-objects", *_SAFE, "-c", f"core.hooksPath={hooks_path}", *args)

@@ -1,22 +1,13 @@
-"""What is left of a run, on the host: report, log, patch, outputs and page, for `--out` and for the record.
-
-The patch is made by git inside the workspace, so it is untrusted text: it is written as bytes, bounded, and never
-applied or shown by us.
-"""
+"""What is left of a run, on the host: report, log, patch, outputs and page, for `--out` and for the record."""
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import shutil
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runner.audit.canary import CanaryStream
 from runner.audit.seal import RECEIPT, SAID
-from runner.controller.guest_git import GuestGit, hex_name
 from runner.controller.records import as_text
+from runner.controller.run_changes import NO_CHANGES, write_changes
 from runner.controller.spec import RunRequest
 from runner.gate.address import Address
 from runner.model.errors import RunnerError, UsageError
@@ -41,18 +32,6 @@ __all__ = [
 REPORT_VERSION = 1
 PAGE = "report.html"
 OUTPUTS = ("report.json", "audit.jsonl", RECEIPT, "changes.patch", SAID, PAGE)
-_MAX_PATCH_BYTES = 64 * 1024 * 1024
-_MAX_LISTED_FILES = 1000
-_PATCH_SECONDS = 30.0
-NO_CHANGES: dict[str, Any] = {
-    "files": [],
-    "file_count": 0,
-    "paths_sha256": hashlib.sha256(b"").hexdigest(),
-    "patch_bytes": 0,
-    "truncated": False,
-    "failed": True,
-}
-"""What the report has instead of changes that could not be told."""
 
 
 def intent_facts(request: RunRequest, address: Address | None) -> dict[str, Any]:
@@ -76,72 +55,6 @@ def intent(run_id: str, request: RunRequest, address: Address | None, at: str, d
 
 def _limits(request: RunRequest) -> dict[str, Any]:
     return request.policy.policy.limits.model_dump(by_alias=True)
-
-
-class _PatchFile:
-    """Takes the patch as it streams; stops taking at its bound."""
-
-    def __init__(self, path: Path, canary: CanaryStream) -> None:
-        self._file = path.open("wb")
-        self._canary = canary
-        self.size = 0
-        self.truncated = False
-
-    def __call__(self, name: str, data: bytes) -> None:
-        if name != "stdout":
-            return
-        self._canary.take(data)
-        kept = data[: _MAX_PATCH_BYTES - self.size]
-        self._file.write(kept)
-        self.size += len(kept)
-        self.truncated = self.truncated or len(kept) < len(data)
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
-    """`changes.patch` holds everything that differs from the base commit, committed or not, ignored files left out.
-
-    Raises:
-        SandboxLost: when the workspace is gone.
-    """
-    # The run's own time may be used up, which is when the patch matters most: it has a few seconds of its own.
-    give_up = prepared.host.monotonic() + _PATCH_SECONDS
-    git = replace(prepared.git, remaining=lambda: max(0.1, give_up - prepared.host.monotonic()))
-    tree = _present_tree(git)
-    canary = prepared.canary.stream()
-    patch = _PatchFile(folder / "changes.patch", canary)
-    try:
-        if tree is None:
-            return NO_CHANGES
-        base = prepared.baseline.base_commit
-        diff = ("diff", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", base, tree)
-        made = git.run(*diff, "--binary", "--full-index", sink=patch)
-        names = git.run(*diff, "--name-only", "-z").stdout
-    finally:
-        patch.close()
-    canary.take(names)
-    if canary.seen:
-        prepared.canary.tell("changes")
-    files = [name.decode("utf-8", "replace") for name in names.split(b"\0") if name]
-    return {
-        "files": files[:_MAX_LISTED_FILES],
-        "file_count": len(files),
-        "paths_sha256": hashlib.sha256(names).hexdigest(),  # of `git diff --name-only -z`
-        "patch_bytes": patch.size,
-        "truncated": patch.truncated or made.truncated,
-        "failed": made.exit != 0,
-    }
-
-
-def _present_tree(git: GuestGit) -> str | None:
-    """The tree of the workspace as it stands, made in an index whose name nobody inside could know."""
-    index = f"/tmp/runner-report-{secrets.token_hex(8)}"  # noqa: S108 - inside the container
-    if git.run("read-tree", "HEAD", index=index).exit != 0 or git.run("add", "-A", index=index).exit != 0:
-        return None
-    written = git.run("write-tree", index=index)
-    return hex_name(written.stdout.decode("ascii", "replace")) if written.exit == 0 else None
 
 
 def write(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:

@@ -26,20 +26,15 @@ from tests.support.fake_run import FILES
 from tests.support.policies import P0, policy
 from tests.support.repos import Commit, bare_repository
 
-__all__ = ["TREE", "Bench", "fill", "git"]
+__all__ = ["CHANGES", "Bench", "fill", "git"]
 
-TREE = "c" * 40
+CHANGES = b":000000 100644 %s %s A\tsrc/n.txt\n\ndiff --git\n" % (b"0" * 40, b"c" * 40)
+"""What the program that makes `changes.patch` says: one new file, and its patch."""
 
 
 def git(call: FakeCall) -> FakeOutcome:
     """As much of git as a run asks for that neither commits nor pushes."""
-    if "write-tree" in call.argv:
-        return FakeOutcome(stdout=TREE.encode() + b"\n")
-    if "config" in call.argv:
-        return FakeOutcome(exit=1)
-    if "diff" in call.argv:
-        return FakeOutcome(stdout=b"src/n.txt\0" if "--name-only" in call.argv else b"diff --git\n")
-    return FakeOutcome()
+    return FakeOutcome(exit=1) if "config" in call.argv else FakeOutcome()
 
 
 def fill(sandbox: FakeSandbox) -> None:
@@ -52,7 +47,10 @@ class Bench:
     """A host in memory, a repository on disk, and what a run left of itself."""
 
     def __init__(self, folder: Path, engine: FakeEngine | None = None, required: Required = NOTHING_REQUIRED) -> None:
-        programs: dict[str, Callable[[FakeCall], FakeOutcome]] = {"git": git}
+        programs: dict[str, Callable[[FakeCall], FakeOutcome]] = {
+            "git": git,
+            "sh": lambda _call: FakeOutcome(stdout=CHANGES),
+        }
         programs |= {name: lambda _call: FakeOutcome() for name in ("tar", "rm", "node", "tee", "python3", "cp")}
         self.engine = engine or FakeEngine()
         self.engine.programs, self.engine.prepare = programs, fill

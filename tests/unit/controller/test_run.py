@@ -34,7 +34,7 @@ from runner.pages.record import RecordFolder
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import code_of
 from tests.support.repos import bare_repository
-from tests.support.run_bench import Bench, git
+from tests.support.run_bench import CHANGES, Bench
 
 
 @pytest.fixture
@@ -552,10 +552,10 @@ def test_a_canary_in_a_call_or_its_answer_is_told_with_the_call_and_ends_nothing
 def test_a_canary_in_the_patch_is_told(bench: Bench) -> None:
     run_of: list[Run] = []
 
-    def leaking(call: FakeCall) -> FakeOutcome:
-        return FakeOutcome(stdout=b"+" + canary_of(run_of[0]).encode()) if "--binary" in call.argv else git(call)
+    def leaking(_call: FakeCall) -> FakeOutcome:
+        return FakeOutcome(stdout=CHANGES + b"+" + canary_of(run_of[0]).encode())
 
-    bench.engine.programs = {**bench.engine.programs, "git": leaking}
+    bench.engine.programs = {**bench.engine.programs, "sh": leaking}
     with bench.open() as run:
         run_of.append(run)
         run.completed()
