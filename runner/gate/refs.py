@@ -54,7 +54,7 @@ def find_ref(git: Git, repository: Path, refs: Mapping[str, str], ref: str) -> F
     """
     short = ref.removeprefix(HEADS)
     if HEADS + short in refs:
-        return FoundRef(_commit_of(git, repository, refs[HEADS + short], ref), short)
+        return FoundRef(refs[HEADS + short], short)  # git lets no branch be anything but a commit
     tag = refs.get(TAGS + ref.removeprefix(TAGS))
     if tag is not None:
         return FoundRef(_commit_of(git, repository, tag, ref), None)

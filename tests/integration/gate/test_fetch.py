@@ -78,6 +78,21 @@ def test_a_tag_of_a_file_is_no_starting_point(gate: Gate, tmp_path: Path) -> Non
     assert refusal(gate, remote, "blob").code == "ref_not_found"
 
 
+@pytest.mark.parametrize("mirrored", [True, False])
+@pytest.mark.parametrize("names", ["main:a", "main^{tree}", "v1"])
+def test_a_branch_that_was_made_to_name_no_commit_comes_into_no_mirror(
+    gate: Gate, tmp_path: Path, names: str, mirrored: bool
+) -> None:
+    remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"})])
+    git(remote, "tag", "-a", "-m", "one", "v1", "main")
+    if mirrored:
+        assert gate.fetch(remote).branch == "main"
+    (remote / "refs" / "heads" / "odd").write_text(git(remote, "rev-parse", names) + "\n")  # git itself would not
+
+    for ref in ("odd", "main"):
+        assert refusal(gate, remote, ref).code == "repository_unavailable"
+
+
 def test_a_branch_wins_over_a_tag_of_the_same_name(gate: Gate, tmp_path: Path) -> None:
     remote = bare_repository(tmp_path / "r.git", [Commit({"a": "1"}), Commit({"a": "2"})])
     git(remote, "tag", "main", "main~1")
