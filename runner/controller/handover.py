@@ -37,7 +37,14 @@ def prove_sandbox(sandbox: Sandbox, spec: SandboxSpec) -> tuple[Check, ...]:
     Raises:
         EngineUnavailable, SandboxLost: it does not answer.
     """
-    host, guest = sandbox.host_posture(), sandbox.guest_posture()
+    told = Aside(sandbox.host_posture)  # the engine's word, while the container gives its own
+    told.begin()
+    try:
+        guest = sandbox.guest_posture()
+    except SandboxLost:
+        told.answer()  # what the engine has to say of it comes first
+        raise
+    host = told.answer()
     return posture.prove(spec.limits, spec.runtime, host, guest, posture.Cage(spec.user, spec.mounts))
 
 
