@@ -15,7 +15,7 @@ from typing import Generic, Protocol, TypeVar
 from runner.engine.contract import Engine, Sandbox, SandboxSpec
 from runner.model.errors import RunnerError
 
-__all__ = ["Aside", "Removable", "Starting", "remove_all"]
+__all__ = ["Aside", "Leaving", "Removable", "Starting", "remove_all"]
 
 _LOOK_SECONDS = 1.0  # how often a wait looks whether the thread lives at all; its end is told at once
 _T = TypeVar("_T")
@@ -104,6 +104,41 @@ class Starting:
             with suppress(RunnerError):
                 started.remove()
         return started
+
+
+class Leaving:
+    """Things on their way out, from `begin` on."""
+
+    def __init__(self, things: Sequence[Removable]) -> None:
+        self._things = things
+        self._aside = Aside(self._try)
+        self._gone = False
+        self._failure: RunnerError | None = None
+
+    def begin(self) -> None:
+        """They are being removed."""
+        self._aside.begin()
+
+    def remove(self) -> None:
+        """They are gone, verified. Idempotent, and may be interrupted and asked for again.
+
+        Raises:
+            EngineUnavailable: when that cannot be proved of one.
+        """
+        self._aside.settle()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+        if not self._gone:  # it has failed before, or an interrupt came before it began
+            remove_all(self._things)
+            self._gone = True
+
+    def _try(self) -> None:
+        try:
+            remove_all(self._things)
+            self._gone = True
+        except RunnerError as error:
+            self._failure = error
 
 
 def remove_all(things: Sequence[Removable]) -> None:

@@ -54,8 +54,11 @@ def take_baseline(
     rules: WriteRules,
     *,
     revert: bool = False,
+    fresh: bool = False,
 ) -> Baseline:
     """The workspace as it stands now; with `revert`, so that it can be put back.
+
+    `fresh` says that no program of the set-up has run: then the clone's settings and hooks are as the host wrote them.
 
     Raises:
         RunLimitReached: when it has more paths than can be kept account of.
@@ -65,7 +68,7 @@ def take_baseline(
         base_commit=fetched.base,
         branch=fetched.branch,
         default_branch=fetched.default_branch,
-        hooks_path=_hooks_path(git) or "/workspace/.git/hooks",
+        hooks_path=(None if fresh else _hooks_path(git)) or "/workspace/.git/hooks",
         ledger=Ledger(scan.entries),
         base_tree=BaseTree.of(base.objects),
         append_only=_append_only(sandbox, rules, scan.entries),

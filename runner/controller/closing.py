@@ -38,6 +38,7 @@ def finish(prepared: Prepared, run: Run, key: SigningKey) -> None:
     watch = prepared.watch
     if run.pipeline is not None and not isinstance(run.ended, SandboxLost):
         watch.start("changes")
+        _leave_gate(prepared)
         _keep_changes(prepared, run)
     watch.start("teardown")
     teardown = _tear_down(prepared)
@@ -50,6 +51,12 @@ def finish(prepared: Prepared, run: Run, key: SigningKey) -> None:
     _again(prepared, "closing the log", lambda: _close_log(prepared, run, teardown))
     _again(prepared, "writing the record", lambda: _write_record(prepared, run, teardown, key))
     prepared.progress(_closing_line(prepared, run))
+
+
+def _leave_gate(prepared: Prepared) -> None:
+    """The gate's rooms go while the patch is made. Whatever comes of that: the tear-down asks for all of it again."""
+    with suppress(Exception, KeyboardInterrupt):
+        prepared.leave_gate()
 
 
 def _again(prepared: Prepared, what: str, step: Callable[[], None]) -> None:

@@ -91,7 +91,7 @@ def transfer_git(run: Prepared, place: Place) -> Git:
         return HostGit(run.host.state.path / "gate", ca_file=place.ca_file)
     room = _start(run, TRANSFER, transfer_mounts(run.host, run.record, place))
     way = GateWay(room, run.audit)
-    run.stack.callback(way.close)
+    run.gate.callback(way.close)
     known_hosts = _known_hosts(run.host, place.address)
     return RoomGit(room, way, ca_file=place.ca_file, known_hosts=None if known_hosts is None else _KNOWN_HOSTS)
 

@@ -13,7 +13,7 @@ from typing import Any
 from runner.audit.canary import Canary
 from runner.audit.log import AuditLog
 from runner.audit.scrub import Scrubber
-from runner.controller.aside import Aside, Removable, remove_all
+from runner.controller.aside import Aside, Leaving, Removable, remove_all
 from runner.controller.base_tree import list_base
 from runner.controller.baseline import Baseline, take_baseline
 from runner.controller.bindings import binding_for, credential_of
@@ -83,6 +83,8 @@ class Prepared:
         self.facts: dict[str, Any] = {}
         self.pushes: list[dict[str, Any]] = []
         self.stack = ExitStack()
+        self.gate = self.stack.enter_context(ExitStack())
+        self.workspace: Removable | None = None if warm is None or warm.workspace is None else warm.workspace.sandbox
         self.containers: list[Removable] = [] if warm is None else [*warm.sandboxes]
         self.sandbox: Sandbox
         self.git: GuestGit
@@ -104,6 +106,13 @@ class Prepared:
     def shape(self) -> Shape:
         """What is fixed of its workspace."""
         return replace(shape_of(self.host, self.policy), runtime=self.runtime)
+
+    def leave_gate(self) -> None:
+        """The gate's rooms are on their way out, while the workspace is still asked for something. No call is left."""
+        self.gate.close()
+        leaving = Leaving([each for each in self.containers if each is not self.workspace])
+        self.containers = [leaving, *([] if self.workspace is None else [self.workspace])]
+        leaving.begin()
 
     def close(self) -> None:
         """Networks and containers are gone, verified. Idempotent.
@@ -153,13 +162,13 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     delivered = make_clone(run, gate, fetched)
     run.watch.start("setup")
     base = listing.answer()
-    set_up(run, gate, fetched, base, image, certificates, roles)
+    fresh = not set_up(run, gate, fetched, base, image, certificates, roles)
     run.watch.start("baseline")
     rules = WriteRules.compile(policy)
     undo = policy.command_writes == "revert"
-    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, base, rules, revert=undo)
+    run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, base, rules, revert=undo, fresh=fresh)
     run.git = _guest_git(run, base_environment, run.baseline.hooks_path)
-    _say_hooks(run)
+    _say_hooks(run, fresh=fresh)
     proxy = run.stack.enter_context(
         network(run.sandbox, policy.network.run.allow, roles, run.audit, "run", on_event=run.canary.connection)
     )
@@ -180,12 +189,13 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     return GuardedWorkspace(run.sandbox, run.git, run.baseline, guards)
 
 
-def _say_hooks(run: Prepared) -> None:
+def _say_hooks(run: Prepared, *, fresh: bool) -> None:
     """The report names the hooks that commits will start; progress says so when they seem to be missing."""
-    path = run.baseline.hooks_path
-    active = active_hooks(run.sandbox, path, run.git.environment)
+    path, ledger = run.baseline.hooks_path, run.baseline.ledger
+    active = [] if fresh else active_hooks(run.sandbox, path, run.git.environment)
     run.facts["hooks"] = {"path": path, "active": active}
-    note = None if active else note_on_missing_hooks(SandboxTree(run.sandbox, run.baseline.ledger, run.git))
+    tree = SandboxTree(run.sandbox, ledger, run.git, absent=lambda name: ledger.kind(name) is None)
+    note = None if active else note_on_missing_hooks(tree)
     if note is not None:
         run.progress(note)
 

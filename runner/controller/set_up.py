@@ -83,14 +83,16 @@ def set_up(
     image: ImageInfo,
     certificates: Mapping[str, str],
     roles: Roles,
-) -> None:
-    """The plan's steps have run, the set-up network is gone, and caches are emptied.
+) -> bool:
+    """The plan's steps have run, the set-up network is gone, and caches are emptied. False: there were no steps.
 
     Raises:
         RepositoryUnavailable: code of the refusal, or `setup_failed` with the tool's own output.
         PostureFailed: when the network could not be cut.
     """
-    tree = SandboxTree(run.sandbox, Ledger(()), run.git)
+    top = {path.partition("/")[0] for path in base.objects}
+    # Nothing has run yet, so the files are the base commit's; what that does not have is not asked for inside.
+    tree = SandboxTree(run.sandbox, Ledger(()), run.git, absent=lambda path: path.partition("/")[0] not in top)
     plan = plan_setup(run.policy.setup, tree, base.objects)
     note = "; ".join([plan.note, *trust_mise_configs(run, tree)])
     run.facts["setup"] = {"source": str(plan.source), "note": note, "steps": []}
@@ -106,6 +108,7 @@ def set_up(
         _empty_caches(run)
         say_layer(run, plan, kept.layer)
         say_cache(run, plan, kept.cache)
+    return bool(plan.steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from runner.controller.baseline import bring_up_to_date
 from runner.controller.guest_git import GuestGit
@@ -21,7 +21,11 @@ _ROOT = "/workspace"
 class SandboxTree:
     """`TreeView` for one decision."""
 
-    def __init__(self, sandbox: Sandbox, ledger: Ledger, git: GuestGit) -> None:
+    def __init__(
+        self, sandbox: Sandbox, ledger: Ledger, git: GuestGit, absent: Callable[[str], bool] = lambda _path: False
+    ) -> None:
+        """`absent` says of which paths the host knows that nothing is there; those are not asked for."""
+        self._absent = absent
         self._sandbox = sandbox
         self._ledger = ledger
         self._git = git
@@ -81,7 +85,9 @@ class SandboxTree:
         inside = _inside(path)
         if inside not in self._resolved:
             try:
-                self._resolved[inside] = self._sandbox.resolve(parse_path(inside))
+                asked = parse_path(inside)
+                known_absent = asked != "." and self._absent(asked)
+                self._resolved[inside] = None if known_absent else self._sandbox.resolve(asked)
             except (FileRefused, ToolError):
                 self._resolved[inside] = None
         return self._resolved[inside]

@@ -48,6 +48,7 @@ class WorkspaceStart:
                 return
         run.progress("starting a fresh workspace")
         self._tell(self._spec, warm=False)
+        run.workspace = self._starting
         run.containers.append(self._starting)  # before it begins: an interrupt may come at any moment
         self._starting.begin()
 

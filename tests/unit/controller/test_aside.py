@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from runner.controller.aside import Aside, Starting, remove_all
+from runner.controller.aside import Aside, Leaving, Starting, remove_all
 from runner.engine.contract import Sandbox, SandboxLimits, SandboxSpec
 from runner.engine.fake import FakeEngine
 from runner.model.errors import EngineUnavailable
@@ -128,6 +128,35 @@ def test_every_thing_is_removed_though_one_of_them_is_stuck() -> None:
 
 def test_nothing_to_be_removed_is_removed_at_once() -> None:
     remove_all([])
+
+
+def test_what_is_on_its_way_out_is_gone_once_that_is_asked_and_is_removed_once() -> None:
+    things = [Thing(), Thing()]
+    leaving = Leaving(things)
+    leaving.begin()
+    leaving.remove()
+    leaving.remove()
+    assert [thing.removals for thing in things] == [1, 1]
+
+
+def test_what_did_not_go_is_told_and_removed_when_that_is_asked_for_again() -> None:
+    thing = Thing(EngineUnavailable("it is stuck"))
+    leaving = Leaving([thing])
+    leaving.begin()
+    with pytest.raises(EngineUnavailable):
+        leaving.remove()
+    assert thing.removals == 1
+    with pytest.raises(EngineUnavailable):
+        leaving.remove()
+    thing.stuck = None
+    leaving.remove()
+    assert thing.removals == 3
+
+
+def test_what_was_to_go_and_never_began_to_is_removed_all_the_same() -> None:
+    thing = Thing()
+    Leaving([thing]).remove()
+    assert thing.removals == 1
 
 
 def test_what_is_done_aside_gives_its_answer_each_time_it_is_asked() -> None:

@@ -19,7 +19,7 @@ from runner.audit.verify import Word, verify_record
 from runner.controller.records import RunRecord
 from runner.controller.run import Run
 from runner.egress.values import EgressEvent
-from runner.engine.contract import SandboxInfo, SandboxSpec
+from runner.engine.contract import Resolved, SandboxInfo, SandboxSpec
 from runner.engine.fake import GOOD_GUEST, FakeCall, FakeEngine, FakeOutcome, FakeSandbox
 from runner.model.errors import (
     EngineUnavailable,
@@ -34,7 +34,7 @@ from runner.pages.record import RecordFolder
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import code_of
 from tests.support.repos import bare_repository
-from tests.support.run_bench import CHANGES, Bench
+from tests.support.run_bench import CHANGES, Bench, git
 
 
 @pytest.fixture
@@ -583,6 +583,41 @@ def test_a_name_that_carries_the_canary_out_is_told_though_the_connection_was_re
         run.prepared.canary.connection(replace(event, host="registry.example.com"))
         run.completed()
     assert places(bench) == ["egress"]
+
+
+def test_where_no_set_up_ran_the_clone_has_no_hooks_and_no_program_is_asked_for_them(bench: Bench) -> None:
+    with bench.open() as run:
+        spawned = run.prepared.sandbox.spawned
+        run.completed()
+    asked = [argv for argv in spawned if "core.hooksPath" in argv or argv[0].endswith("/find")]
+    assert (asked, bench.report()["hooks"]) == ([], {"path": "/workspace/.git/hooks", "active": []})
+
+
+def test_where_set_up_ran_the_hooks_are_those_that_the_clone_now_has(bench: Bench) -> None:
+    def config(call: FakeCall) -> FakeOutcome:
+        return FakeOutcome(stdout=b".githooks\n") if "core.hooksPath" in call.argv else git(call)
+
+    found = {"git": config, "find": lambda _call: FakeOutcome(stdout=b"pre-commit\0")}
+    bench.engine.programs = {**bench.engine.programs, **found}
+    with bench.open(setup=[["node", "setup.js"]]) as run:
+        run.completed()
+    assert bench.report()["hooks"] == {"path": ".githooks", "active": ["pre-commit"]}
+
+
+def test_set_up_asks_the_workspace_for_no_file_that_the_base_commit_does_not_have(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    resolve = FakeSandbox.resolve
+
+    def noting(box: FakeSandbox, path: str) -> Resolved:
+        asked.append(path)
+        return resolve(box, path)
+
+    monkeypatch.setattr(FakeSandbox, "resolve", noting)
+    with bench.open(setup="auto") as run:
+        run.completed()
+    assert set(asked) == {"package.json"}
 
 
 def test_a_canary_that_cannot_be_planted_starts_nothing(bench: Bench) -> None:

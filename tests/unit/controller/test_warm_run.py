@@ -19,13 +19,13 @@ from runner.controller.spec import RunRequest
 from runner.controller.warm_up import IDLE_SECONDS
 from runner.engine.contract import ImageInfo
 from runner.engine.fake import GOOD_GUEST, FakeCall, FakeOutcome, FakeSandbox
-from runner.model.errors import PostureFailed, QueueLeft, RunnerError
+from runner.model.errors import EngineUnavailable, PostureFailed, QueueLeft, RunnerError
 from runner.policy.load import LoadedPolicy, policy_digest
 from runner.tools.registry import TOOLS
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import SURE
 from tests.support.policies import P0, policy
-from tests.support.run_bench import Bench
+from tests.support.run_bench import CHANGES, Bench
 from tests.support.warm import with_pool
 
 POOL = 1
@@ -315,6 +315,48 @@ def test_the_gates_room_is_handed_over_with_the_workspace(bench: WarmBench) -> N
     assert room.begun == 1 and len(bench.engine.sandboxes) == 2
     assert [told["warm"] for told in bench.told("gate.start")] == [True]
     assert [proof["role"] for proof in report["gate"]["rooms"]] == ["gate"]
+    bench.proved_gone()
+
+
+def test_the_gates_room_goes_while_the_patch_is_made(bench: WarmBench) -> None:
+    bench.in_containers()
+    gone = threading.Event()
+
+    def making(_call: FakeCall) -> FakeOutcome:
+        return FakeOutcome(stdout=CHANGES) if gone.wait(SURE) else FakeOutcome(exit=1)
+
+    bench.engine.programs = {**bench.engine.programs, "sh": making}
+    with bench.open(None, None) as run:
+        workspace, room = bench.engine.sandboxes.values()
+        if room.id == run.prepared.sandbox.id:
+            workspace, room = room, workspace
+        removed = room.remove
+
+        def remove() -> None:
+            removed()
+            gone.set()
+
+        room.remove = remove  # type: ignore[method-assign]
+        run.completed()
+    assert (bench.report()["changes"]["failed"], workspace.removed) == (False, True)
+    bench.proved_gone()
+
+
+def test_a_room_that_does_not_go_at_first_is_gone_at_the_end(bench: WarmBench) -> None:
+    bench.in_containers()
+    with bench.open(None, None) as run:
+        (room,) = (each for each in bench.engine.sandboxes.values() if each.id != run.prepared.sandbox.id)
+        removed, asked = room.remove, []
+
+        def remove() -> None:
+            asked.append(1)
+            if len(asked) == 1:
+                raise EngineUnavailable("it is stuck")
+            removed()
+
+        room.remove = remove  # type: ignore[method-assign]
+        run.completed()
+    assert len(asked) == 2
     bench.proved_gone()
 
 
