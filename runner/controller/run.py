@@ -3,7 +3,7 @@
 0. It has a place on this host (`places`).
 1. The intent is on disk (`run.json`, locked) before anything exists that would have to be cleaned up. A run may find
    its containers waiting, under its id and its lock; they were made for it and proved, and are proved again in 4.
-2. What earlier crashes left is swept; engine and image are asked for.
+2. What earlier crashes left is being swept, beside what follows; engine and image are asked for.
 3. A fresh container begins to start. Meanwhile the gate fetches the repository; remote, default branch and base commit
    are recorded here, on the host.
 4. The container is up, and its posture is proved: a control that cannot be seen active ends the run (exit 6).
@@ -24,6 +24,7 @@ from runner.audit.keys import SigningKey
 from runner.audit.log import AuditLog
 from runner.audit.scrub import Scrubber
 from runner.controller import report
+from runner.controller.aside import Aside
 from runner.controller.closing import finish
 from runner.controller.host import Host
 from runner.controller.pipeline import CallAnswer, Pipeline
@@ -273,14 +274,17 @@ def _begin(prepared: Prepared, run: Run, key_id: str) -> None:
     prepared.audit.append("run.started", {**report.intent_facts(request, prepared.address), **whose})
     if not request.needs_workspace:
         return
-    swept = sweep(host.engine, host.state, host.unix())
-    if swept.removed:
-        prepared.progress(f"removed what {len(swept.removed)} crashed run(s) had left")
+    sweeping = Aside(lambda: sweep(host.engine, host.state, host.unix()))
+    sweeping.begin()
     try:
         workspace = prepare(prepared)
     finally:
         if host.pool is not None:
             host.pool.fill()  # not before: starting others would slow this one down
+        sweeping.settle()
+    swept = sweeping.answer()
+    if swept.removed:
+        prepared.progress(f"removed what {len(swept.removed)} crashed run(s) had left")
     clock, deadline, look = host.monotonic, prepared.deadline, prepared.canary.look
     keep = prepared.outputs.keep
     pipeline = Pipeline(workspace, prepared.policy, prepared.audit, clock, deadline, look, keep)
