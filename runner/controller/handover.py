@@ -15,7 +15,7 @@ from runner.controller import posture
 from runner.controller.aside import Aside
 from runner.controller.posture import Check
 from runner.controller.warm import Warm, sources_of
-from runner.engine.contract import Sandbox, SandboxSpec
+from runner.engine.contract import HostPosture, Sandbox, SandboxSpec
 from runner.model.errors import EngineUnavailable, SandboxLost
 
 if TYPE_CHECKING:
@@ -37,15 +37,9 @@ def prove_sandbox(sandbox: Sandbox, spec: SandboxSpec) -> tuple[Check, ...]:
     Raises:
         EngineUnavailable, SandboxLost: it does not answer.
     """
-    told = Aside(sandbox.host_posture)  # the engine's word, while the container gives its own
-    told.begin()
-    try:
-        guest = sandbox.guest_posture()
-    except SandboxLost:
-        told.answer()  # what the engine has to say of it comes first
-        raise
-    host = told.answer()
-    return posture.prove(spec.limits, spec.runtime, host, guest, posture.Cage(spec.user, spec.mounts))
+    told: list[HostPosture] = []
+    guest = sandbox.guest_posture(lambda: told.append(sandbox.host_posture()))  # both at once: neither is the other's
+    return posture.prove(spec.limits, spec.runtime, told[0], guest, posture.Cage(spec.user, spec.mounts))
 
 
 def hand_over(run: Prepared, warm: Warm, asked: SandboxSpec) -> tuple[Check, ...] | None:

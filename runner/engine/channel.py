@@ -218,10 +218,14 @@ class HelperChannel(Exchange):
         self._scanned = max_entries
         return Scan(tuple(entries), tuple(removed), frame.head.boolean("truncated"))
 
-    def guest_posture(self) -> GuestPosture:
+    def guest_posture(self, meanwhile: Callable[[], None] = lambda: None) -> GuestPosture:
         """See `Sandbox.guest_posture`."""
         with self._operation():
-            frame = self._simple("posture", ".", {}, with_body=True)
+            begun = self._begin("posture", {}, b"", FILE_SECONDS)
+            before = self._clock()
+            meanwhile()
+            begun.deadline += self._clock() - before
+            frame = self._only_answer(begun, ".", with_body=True)
             frame.head.only(("id", "kind"))
             return decode_posture(Fields(parse_object(frame.body)))
 

@@ -508,8 +508,8 @@ class Sandbox(Protocol):
         """What changed since the last scan."""
         ...
 
-    def guest_posture(self) -> GuestPosture:
-        """What the cage looks like from inside."""
+    def guest_posture(self, meanwhile: Callable[[], None] = lambda: None) -> GuestPosture:
+        """What the cage looks like from inside. `meanwhile` is done while that is being found out, and may raise."""
         ...
 
     def host_posture(self) -> HostPosture:

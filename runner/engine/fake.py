@@ -317,9 +317,10 @@ class FakeSandbox:
 
     # --- the rest
 
-    def guest_posture(self) -> GuestPosture:
+    def guest_posture(self, meanwhile: Callable[[], None] = lambda: None) -> GuestPosture:
         """The posture that it was given."""
         self._require_alive()
+        meanwhile()
         return self._guest
 
     def host_posture(self) -> HostPosture:

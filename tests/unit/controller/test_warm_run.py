@@ -112,11 +112,11 @@ def test_its_posture_is_proved_anew_and_is_in_the_record(bench: WarmBench) -> No
     asked = [0, 0]
     guest, host = waiting.guest_posture, waiting.host_posture
 
-    def count(side: int, answer: Any) -> Any:
+    def count(side: int, answer: Any, *words: Any) -> Any:
         asked[side] += 1
-        return answer()
+        return answer(*words)
 
-    waiting.guest_posture = lambda: count(0, guest)  # type: ignore[method-assign]  # to see that it is asked
+    waiting.guest_posture = lambda *words: count(0, guest, *words)  # type: ignore[method-assign]  # it is asked
     waiting.host_posture = lambda: count(1, host)  # type: ignore[method-assign]  # the same
     report = bench.run()
     assert asked == [1, 1]

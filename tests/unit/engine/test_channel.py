@@ -13,7 +13,7 @@ from runner.engine.channel import SCAN_SECONDS, HelperChannel
 from runner.engine.contract import FileFault, FileRefused, KilledBy, Scan, SearchRequest, SpawnRequest
 from runner.engine.exchange import SILENCE_SECONDS
 from runner.engine.helper_requests import STDIN_PIECE_BYTES
-from runner.model.errors import SandboxLost
+from runner.model.errors import EngineUnavailable, SandboxLost
 from tests.support.scripted_stream import ScriptedStream, answer
 
 ENDING: dict[str, Any] = {
@@ -395,3 +395,24 @@ def test_a_scan_after_a_program_has_the_time_of_a_scan_and_not_of_the_program() 
     stream.pieces = pieces
     result = _spawn(HelperChannel(stream, clock=lambda: now[0]), scan_entries=1)
     assert (result.scan, result.duration_ms) == (Scan((), (), truncated=False), 0.0)
+
+
+def test_what_is_done_meanwhile_is_done_between_the_question_and_its_answer() -> None:
+    channel, stream = _channel()
+
+    def meanwhile() -> None:
+        assert ([frame.head.text("op") for frame in stream.sent()], stream.reads) == (["posture"], 1)
+        raise EngineUnavailable("it does not know it")
+
+    with pytest.raises(EngineUnavailable):
+        channel.guest_posture(meanwhile)
+    with pytest.raises(SandboxLost, match="interrupted"):  # an answer is still to come
+        channel.ping()
+
+
+def test_what_is_done_meanwhile_takes_nothing_of_the_time_for_the_answer() -> None:
+    now = [0.0]
+    stream = ScriptedStream([answer({"id": 2, "kind": "failed", "detail": "as told"})])
+    channel = HelperChannel(stream, clock=lambda: now[0])
+    with pytest.raises(SandboxLost, match="as told"):
+        channel.guest_posture(lambda: now.__setitem__(0, 3600.0))
