@@ -86,11 +86,13 @@ class SandboxTree:
         if inside not in self._resolved:
             try:
                 asked = parse_path(inside)
-                known_absent = asked != "." and self._absent(asked)
-                self._resolved[inside] = None if known_absent else self._sandbox.resolve(asked)
+                self._resolved[inside] = None if self._is_absent(asked) else self._sandbox.resolve(asked)
             except (FileRefused, ToolError):
                 self._resolved[inside] = None
         return self._resolved[inside]
+
+    def _is_absent(self, asked: str) -> bool:
+        return asked != "." and self._absent(asked)
 
     def _read(self, path: str) -> str | None:
         """Where it leads and what is there are asked at once, unless the one is known."""
@@ -98,7 +100,11 @@ class SandboxTree:
         if inside in self._resolved:
             return self._read_resolved(self._resolved[inside])
         try:
-            seen = self._sandbox.look(parse_path(inside), max_bytes=_MAX_TEXT_BYTES)
+            asked = parse_path(inside)
+            if self._is_absent(asked):
+                self._resolved[inside] = None
+                return None
+            seen = self._sandbox.look(asked, max_bytes=_MAX_TEXT_BYTES)
         except (FileRefused, ToolError):
             self._resolved[inside] = None
             return None
