@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from runner.controller.host import Host
 from runner.controller.run import Progress, Run, open_run
+from runner.controller.run_changes import write_changes
 from runner.controller.spec import RunRequest
 from runner.engine.contract import OutputSink
 from runner.model.errors import ErrorCode, ExitCode, RunLimitReached, ToolError
@@ -122,6 +124,20 @@ class HeldRun:
     def paths(self) -> list[str]:
         """The paths of the tree by the host's account of it, which no call is needed for. Untrusted names."""
         return self._run.prepared.baseline.ledger.paths()
+
+    def patch(self) -> bytes:
+        """What differs from the base commit now, committed or not, as `changes.patch` would have it. Untrusted bytes.
+
+        No call: it is in no log, and no budget counts it. Empty once the run has ended.
+
+        Raises:
+            SandboxLost: when the workspace is gone.
+        """
+        with self._turn, TemporaryDirectory(prefix="runner-patch-") as folder:
+            if self._gone is not None or self._cut_short:
+                return b""
+            write_changes(self._run.prepared, Path(folder))
+            return (Path(folder) / "changes.patch").read_bytes()
 
     @property
     def seconds_left(self) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from prompt_toolkit import PromptSession
@@ -20,10 +20,12 @@ from runner.doors.narrow_option import Narrow
 from runner.doors.shell.answers import Watched, show_answer
 from runner.doors.shell.completion import WordCompleter
 from runner.doors.shell.words import SHORT, Misread, read_line
+from runner.model.errors import RunnerError
 from runner.settings import Settings
 
 __all__ = ["Shell", "shell"]
 
+_T = TypeVar("_T")
 _QUIT = frozenset({":quit", ":q", "exit", "quit"})
 
 
@@ -82,7 +84,7 @@ class Shell:
             if known is None:
                 render.error_line(f"{said!r} is no command.", f"Commands: {', '.join(self.commands)}.")
             else:
-                known[1]()
+                self._command(known[1])
             return
         try:
             self._call(*read_line(said))
@@ -90,17 +92,21 @@ class Shell:
             render.error_line(str(error))
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> None:
-        # In a thread, so that Ctrl-C meets this one: the call is cancelled, its answer says so, and the run goes on.
         seen = Watched()
+        answer = self._apart(lambda: self._run.call(tool, arguments, on_output=seen))
+        show_answer(answer, output_was_seen=seen.any)
+
+    def _apart(self, act: Callable[[], _T]) -> _T:
+        """In a thread, so that Ctrl-C meets this one: what runs inside is cancelled, and the run goes on."""
         with ThreadPoolExecutor(1) as thread:
-            answer = thread.submit(self._run.call, tool, arguments, on_output=seen)
+            answer = thread.submit(act)
             while not answer.done():
                 try:
                     wait((answer,))
                 except KeyboardInterrupt:
                     render.progress("cancelling; the run stays open")
                     self._run.cancel()
-        show_answer(answer.result(), output_was_seen=seen.any)
+        return answer.result()
 
     def _help(self) -> None:
         rows = [[word.usage, word.tool] for word in SHORT.values()]
@@ -108,8 +114,15 @@ class Shell:
         rows += [[name, what] for name, (what, _act) in self.commands.items()]
         render.table(("say", "for"), rows)
 
+    def _command(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except RunnerError as error:
+            render.error_line(error.message, error.hint)
+
     def _diff(self) -> None:
-        self._call("git", {"args": ["diff", "HEAD"]})
+        patch = self._apart(self._run.patch)
+        render.text(patch.decode("utf-8", "replace") if patch else "nothing has changed")
 
     def _policy(self) -> None:
         loaded = self._run.request.policy

@@ -93,6 +93,17 @@ def test_a_session_shows_answers_refusals_and_mistakes_and_ends_with_quit(
     assert run.counts["calls"] == 5
 
 
+def test_the_diff_is_the_runs_whole_patch_and_counts_as_no_call(
+    holding: Holding, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patch = b":100644 100644 " + b"1" * 40 + b" " + b"2" * 40 + b" M\tsrc/app.mjs\n\ndiff --git a/x b/x\n+\x1b[2Jnew\n"
+    holding.bench.engine.programs = {**holding.bench.engine.programs, "sh": lambda _call: FakeOutcome(stdout=patch)}
+    run = holding.open()
+    Shell(run).work(iter([":diff"]))
+    assert "diff --git a/x b/x\n+\\x1b[2Jnew" in capsys.readouterr().out
+    assert run.counts["calls"] == 0
+
+
 def test_a_session_ends_when_the_run_has(holding: Holding, capsys: pytest.CaptureFixture[str]) -> None:
     run = holding.open()
     run.expire()
