@@ -69,7 +69,7 @@ TYPE_CHECKING = False  # `typing` itself would cost 5 ms
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROTOCOL = 2
+PROTOCOL = 3
 HEAD_MAX_BYTES = 64 * 1024
 BODY_MAX_BYTES = 1024 * 1024
 AHEAD_MAX_BYTES = 2 * 1024 * 1024  # taken in while an answer is stuck; more than the host may send without an answer

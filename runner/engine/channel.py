@@ -51,7 +51,7 @@ __all__ = ["HelperChannel"]
 
 _T = TypeVar("_T")
 
-PROTOCOL = 2
+PROTOCOL = 3
 GRACE_SECONDS = 10.0  # on top of a deadline that the helper keeps: killing and collecting
 SCAN_SECONDS = 30.0
 SCAN_MAX_BYTES = 386 * 1024 * 1024  # the helper's 192 MiB for entries, as much for what is gone, and two frames

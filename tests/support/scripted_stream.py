@@ -9,7 +9,7 @@ from runner.engine.frames import Frame, FrameDecoder, encode_frame
 
 __all__ = ["ScriptedStream", "answer"]
 
-HELLO = {"id": 1, "kind": "ok", "protocol": 2}
+HELLO = {"id": 1, "kind": "ok", "protocol": 3}
 
 
 def answer(head: Mapping[str, Any], body: bytes = b"") -> bytes:

@@ -384,7 +384,7 @@ def test_a_scan_after_a_program_keeps_the_bounds_of_any_other(pieces: tuple[byte
 
 def test_a_scan_after_a_program_has_the_time_of_a_scan_and_not_of_the_program() -> None:
     now = [0.0]
-    pieces = [answer({"id": 1, "kind": "ok", "protocol": 2}), answer(ENDING), answer(SCANNED)]
+    pieces = [answer({"id": 1, "kind": "ok", "protocol": 3}), answer(ENDING), answer(SCANNED)]
 
     class _Slow(ScriptedStream):
         def read(self, timeout: float) -> bytes:
