@@ -108,8 +108,11 @@ def by_asyncio(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
 
 def by_mcp(repo: Path, policy: Path, narrow: Path) -> list[dict[str, Any]]:
     argv = ["-m", "runner.doors.cli", "mcp", *_asked(repo, policy, narrow)]
-    state = str(Settings.from_environment().state_dir)
-    server = StdioServerParameters(command=sys.executable, args=argv, env={"RUNNER_STATE_DIR": state})
+    settings = Settings.from_environment()
+    names = {"RUNNER_IMAGE": settings.image, "RUNNER_GATE_IMAGE": settings.gate_image}
+    server = StdioServerParameters(
+        command=sys.executable, args=argv, env={**names, "RUNNER_STATE_DIR": str(settings.state_dir)}
+    )
 
     async def go() -> list[dict[str, Any]]:
         async with stdio_client(server) as streams, ClientSession(*streams) as session:
