@@ -94,6 +94,11 @@ faults: setup engine image test-tools ## every fault at every step of a run, and
 	@RUNNER_REQUIRE_DOCKER=1 $(BIN)/python -m pytest tests/integration/test_fault_matrix.py \
 		tests/integration/test_lifecycle.py tests/integration/test_lying_helper.py $(PYTEST_FLAGS)
 
+.PHONY: doors
+doors: setup engine image ## every conformance case through HTTP and MCP too, of which `make test` takes one of a kind
+	@RUNNER_REQUIRE_DOCKER=1 RUNNER_ALL_CASES=1 $(BIN)/python -m pytest tests/interfaces/test_cases_through_doors.py \
+		$(PYTEST_FLAGS)
+
 .PHONY: mutants
 mutants: setup ## change the policy's code a little, thousands of times, and list the changes that no test notices
 	@PATH="$(CURDIR)/$(BIN):$$PATH" nice -n 10 $(BIN)/python -m scripts.mutants $(MUTANTS)
