@@ -159,8 +159,9 @@ GOALS = (
          "A whole run with a warm mirror; create and start of the same container, one exec that makes the same files, "
          "100 execs through the SDK that do the same work, and the removal."),
     Goal("teardown, verified", "docker rm -f", Bound.LONGER, 1.5, "life", "teardown", "rm -f",
-         "The phase teardown of a run: removal until the engine does not know the containers, and a look at "
-         "everything that carries the run's label; one forced removal of the same container."),
+         "The phase teardown of a run: removal until the engine does not know the containers, of which the gate's "
+         "began to go a phase earlier, and a look at everything that carries the run's label; one forced "
+         "removal of the same container."),
     Goal("teardown, verified", "docker rm -f of two containers", Bound.LONGER, 1.5, "life", "teardown", "rm -f two",
          "The same, for a run's two containers; forced removals of two, one after the other."),
     Goal("git_push, one small commit", "git push on the host", Bound.TOLD, 1, "push_small", "runner", "plain",
