@@ -1,6 +1,9 @@
 """The record of a run: JSON Lines on the host, each line chained to the one before by its hash.
 
-A line is written and flushed before the effect that it announces: no audit, no action. A line's `hash` is the SHA-256
+A line is written and flushed before the effect that it announces: no audit, no action. That holds for the whole run:
+once a line of any thread is missing, none is announced any more, and only what announces nothing is still told.
+
+A line's `hash` is the SHA-256
 over the line without that field, in canonical JSON (sorted keys, no blanks, ASCII), and `prev` is the hash of the line
 before, or 64 zeros for the first. `runner.audit.chain` finds a changed, missing, reordered or inserted line; a cut at
 the end, and a log that was written anew, are found against the run's receipt.
@@ -49,6 +52,7 @@ class AuditLog:
         self._prev = FIRST_PREV
         self._bytes = 0
         self._pending: tuple[int, str] | None = None  # size and hash that the log has once the line at hand is in it
+        self._lost: AuditUnwritable | None = None
         self._lock = threading.Lock()  # the egress proxy tells its connections from a thread of its own
         try:
             # Owner only: arguments and outputs of a company's run are nobody else's business.
@@ -75,14 +79,38 @@ class AuditLog:
         """Whether the log takes no more lines."""
         return self._file.closed
 
+    @property
+    def lost(self) -> AuditUnwritable | None:
+        """Why a line of the run is missing, whichever thread had it to write; None while none is."""
+        return self._lost
+
     def append(self, event: str, data: Mapping[str, Any]) -> None:
-        """The line is in the file, handed to the operating system.
+        """The line is in the file, handed to the operating system, and so is every line before it.
 
         Raises:
-            AuditUnwritable: when it is not; then the announced effect must not happen.
+            AuditUnwritable: when one of them is not; then the announced effect must not happen.
         """
         with self._lock:
+            if self._lost is not None:
+                # Room that came back brings no line back. The thread that lost it may have had nobody to tell.
+                raise self._lost
+            self._write(event, data)
+
+    def tell(self, event: str, data: Mapping[str, Any]) -> None:
+        """The same for a line that announces nothing, such as an end: it is written although one before it is missing.
+
+        Raises:
+            AuditUnwritable: when it is not in the file.
+        """
+        with self._lock:
+            self._write(event, data)
+
+    def _write(self, event: str, data: Mapping[str, Any]) -> None:
+        try:
             self._append(event, data)
+        except AuditUnwritable as error:
+            self._lost = self._lost or error
+            raise
 
     def _append(self, event: str, data: Mapping[str, Any]) -> None:
         self._settle()

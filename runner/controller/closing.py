@@ -85,15 +85,16 @@ def _keep_changes(prepared: Prepared, run: Run) -> None:
             # The disk below the record is full. The containers must go all the same; the report says what is missing.
             changes = report.NO_CHANGES
         run.facts["changes"] = changes
-        prepared.audit.append("changes", {name: changes[name] for name in changes if name != "files"})
+        prepared.audit.tell("changes", {name: changes[name] for name in changes if name != "files"})
 
 
 def _close_log(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
-    """The last line is in the log, once. Without it the run has failed, as with any other line."""
+    """The last line is in the log, once. Without it, or any other line, the run has failed."""
     audit = prepared.audit
+    run.failure = run.failure or audit.lost  # of the proxy's thread, perhaps, after the last call
     try:
         if not audit.closed:
-            audit.append("run.ended", _ending(run, teardown))
+            audit.tell("run.ended", _ending(run, teardown))
     except AuditUnwritable as error:
         run.failure = run.failure or error
     audit.close()

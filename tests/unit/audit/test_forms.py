@@ -30,11 +30,14 @@ def test_every_event_that_the_runner_writes_has_a_form_and_every_form_an_event()
     assert written == set(EVENTS)
 
 
+_WRITES = ("append", "tell")
+
+
 def _appended(tree: ast.Module) -> list[str]:
-    """The event names of `….audit.append("event", …)` and `audit.append(…)`."""
+    """The event names of `….audit.append("event", …)`, of `audit.append(…)`, and of `tell` the same."""
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "append":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _WRITES:
             owner = node.func.value
             name = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
             if name in ("audit", "_audit") and len(node.args) == 2 and isinstance(node.args[0], ast.Constant):

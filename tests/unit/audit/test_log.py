@@ -185,6 +185,26 @@ def test_a_line_that_does_not_fit_on_the_disk_is_refused_and_not_counted(tmp_pat
     made.close()
 
 
+def test_after_a_line_that_was_lost_no_effect_is_announced_though_there_is_room_again(tmp_path: Path) -> None:
+    made = log(tmp_path)
+    made.append("run.started", {})
+    before, resource_limit = made.path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 64, resource_limit[1]))
+    try:
+        with pytest.raises(AuditUnwritable) as lost:
+            made.tell("egress", {})  # in a thread that has nobody to tell
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, resource_limit)
+    with pytest.raises(AuditUnwritable) as refused:
+        made.append("call.started", {})
+    assert made.lost is lost.value is refused.value and made.path.read_bytes() == before
+    made.tell("run.ended", {})  # what became of the run is told all the same
+    made.close()
+    written = made.path.read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["event"] for line in written] == ["run.started", "run.ended"]
+    assert verify_chain(written) == 2
+
+
 class Interrupted(BaseException):
     """Stands for the KeyboardInterrupt of a Ctrl-C."""
 

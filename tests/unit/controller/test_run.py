@@ -461,6 +461,42 @@ def test_a_log_that_another_process_writes_to_ends_the_run_and_is_not_sealed(ben
     assert bench.report()["ended"]["code"] == "audit_unwritable"
 
 
+def lose_a_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the proxy's thread does while the disk is full, with nobody to tell; then there is room again."""
+
+    def full(_log: AuditLog, _event: str, _data: object) -> None:
+        raise AuditUnwritable("the audit log cannot be written: the disk is full")
+
+    with monkeypatch.context() as patch, pytest.raises(AuditUnwritable):
+        patch.setattr(AuditLog, "_append", full)
+        run.prepared.audit.tell("egress", {})
+
+
+def test_a_line_that_the_proxy_could_not_write_ends_the_run_before_the_next_effect(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.open() as run:
+        assert write(run, "src/before.txt") is None
+        lose_a_line(run, monkeypatch)
+        assert write(run) == "run_ended"
+        assert bench.engine.sandboxes["fake-1"].tree.node("src/n.txt") is None
+        run.completed()
+    bench.proved_gone()
+    assert run.exit_code is ExitCode.BUG and bench.report()["ended"]["code"] == "audit_unwritable"
+    assert bench.events()[-1]["data"]["code"] == "audit_unwritable"
+
+
+def test_a_line_that_the_proxy_could_not_write_after_the_last_call_fails_the_run(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench.open() as run:
+        assert write(run) is None
+        run.completed()
+        lose_a_line(run, monkeypatch)
+    assert run.exit_code is ExitCode.BUG and bench.report()["status"] == "failed"
+    assert bench.events()[-1]["data"]["code"] == bench.statement()["ending"]["code"] == "audit_unwritable"
+
+
 def test_a_log_that_was_changed_behind_the_controllers_back_is_not_sealed(bench: Bench) -> None:
     with bench.open() as run:
         ((run_id, _),) = bench.state.runs()
