@@ -176,10 +176,31 @@ class SetupCache(Form):
     bytes: Count
 
 
+Phase = Literal["setup", "run", "gate"]
+
+
+class EgressOpen(Form):
+    """An allowed connection is about to be made; an `egress` line with its phase and number tells its end."""
+
+    phase: Phase
+    connection: int
+    host: str
+    port: int
+    rule: str
+
+
+class EgressDial(Form):
+    """The address that is about to be connected to."""
+
+    phase: Phase
+    connection: int
+    address: str
+
+
 class Egress(Form):
     """One connection, told when it was refused or ended. `host` is what the client asked for."""
 
-    phase: Literal["setup", "run", "gate"]
+    phase: Phase
     connection: int
     host: str
     port: int
@@ -331,6 +352,8 @@ EVENTS: Mapping[str, type[BaseModel]] = MappingProxyType(
         "setup.finished": SetupFinished,
         "setup.cache": SetupCache,
         "setup.layer": SetupCache,
+        "egress.open": EgressOpen,
+        "egress.dial": EgressDial,
         "egress": Egress,
         "call.started": CallStarted,
         "decision": DecisionMade,

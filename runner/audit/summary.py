@@ -48,7 +48,8 @@ class Summary:
             "call.finished": self._calls.finished,
             "call.crashed": self._calls.crashed,
             "decision": self._take_decision,
-            "egress": self._egress.take,
+            "egress.open": self._egress.opened,
+            "egress": self._egress.ended,
             "push.done": self._take_push,
             "changes": self._take_changes,
             "canary.seen": self._take_canary,
@@ -180,24 +181,43 @@ class _Calls:
 
 
 class _Egress:
-    """Connections, added up by phase and destination."""
+    """Connections, added up by phase and destination. One without an end, cut by the run's own, counts as any other."""
 
     def __init__(self) -> None:
         self._all = _no_traffic()
         self._by: dict[tuple[str, str, int], dict[str, int]] = {}
         self._unlisted = 0
+        self._open: set[tuple[str, int]] = set()
 
-    def take(self, data: Data) -> None:
-        key = (data["phase"], data["host"], data["port"])
-        _add_traffic(self._all, data)
+    def opened(self, data: Data) -> None:
+        self._open.add((data["phase"], data["connection"]))
+        self._begin(data)
+
+    def ended(self, data: Data) -> None:
+        way = (data["phase"], data.get("connection"))
+        if way in self._open:
+            self._open.remove(way)  # a later proxy of the same phase counts from 1 again
+        else:
+            self._begin(data)
+        for sums in (self._all, self._by.get(_destination(data))):
+            if sums is not None:
+                _add_traffic(sums, data)
+
+    def _begin(self, data: Data) -> None:
+        self._all["connections"] += 1
+        key = _destination(data)
         if key not in self._by and len(self._by) >= MAX_LISTED:
             self._unlisted += 1
             return
-        _add_traffic(self._by.setdefault(key, _no_traffic()), data)
+        self._by.setdefault(key, _no_traffic())["connections"] += 1
 
     def as_json(self) -> dict[str, Any]:
         listed = [{"phase": key[0], "host": key[1], "port": key[2], **sums} for key, sums in self._by.items()]
         return {**self._all, "destinations": listed, "unlisted": self._unlisted}
+
+
+def _destination(data: Data) -> tuple[str, str, int]:
+    return data["phase"], data["host"], data["port"]
 
 
 def _no_traffic() -> dict[str, int]:
@@ -205,7 +225,6 @@ def _no_traffic() -> dict[str, int]:
 
 
 def _add_traffic(sums: dict[str, int], data: Data) -> None:
-    sums["connections"] += 1
     sums["refused"] += not data["allowed"]
     sums["bytes_up"] += data["bytes_up"]
     sums["bytes_down"] += data["bytes_down"]

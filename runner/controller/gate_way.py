@@ -7,15 +7,14 @@ goes to the same host and port. So what a flaw in git could be made to do ends a
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import asdict
 
 from runner.audit.log import AuditLog
-from runner.controller.network import RELAY
+from runner.controller.network import RELAY, tell_egress
 from runner.egress.addresses import judge_code_host
 from runner.egress.network import begin_connect, resolve
 from runner.egress.proxy import EgressProxy
 from runner.egress.rules import EgressRules
-from runner.egress.values import EgressEvent, EgressLimits, Pinned
+from runner.egress.values import EgressEvent, EgressLimits, EgressTold, Pinned
 from runner.engine.contract import Sandbox
 from runner.gate.address import Address
 
@@ -75,7 +74,7 @@ class GateWay:
         self._stack.enter_context(proxy)
         return proxy.start()
 
-    def _record(self, event: EgressEvent) -> None:
-        if not event.allowed:
-            self._refused = event.rule
-        self._audit.append("egress", {"phase": "gate", **asdict(event)})
+    def _record(self, told: EgressTold) -> None:
+        if isinstance(told, EgressEvent) and not told.allowed:
+            self._refused = told.rule
+        tell_egress(self._audit, "gate", told)

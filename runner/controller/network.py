@@ -19,11 +19,11 @@ from runner.egress.network import begin_connect, is_own_address, resolve
 from runner.egress.proxy import EgressProxy
 from runner.egress.registry import Roles, host_of_registry, operators_registry, without_user
 from runner.egress.rules import EgressRules
-from runner.egress.values import EgressEvent
+from runner.egress.values import EgressDialled, EgressEvent, EgressOpened, EgressTold
 from runner.engine.contract import ImageInfo, Sandbox, SpawnRequest
 from runner.model.errors import PostureFailed, RepositoryUnavailable
 
-__all__ = ["CA_PATH", "RELAY", "deliver_ca", "network", "prove_cut", "roles_of"]
+__all__ = ["CA_PATH", "RELAY", "deliver_ca", "network", "prove_cut", "roles_of", "tell_egress"]
 
 CA_PATH = "/home/agent/.runner-ca.pem"
 _NPM_ROLE = "npm"
@@ -57,6 +57,22 @@ def roles_of(host: Host, image: ImageInfo) -> Roles:
     return Roles({_NPM_ROLE: host_of_registry(url)} if url else {}, opened, told)
 
 
+def tell_egress(audit: AuditLog, phase: str, told: EgressTold) -> None:
+    """What the proxy tells of a connection is in the log.
+
+    Raises:
+        AuditUnwritable: it is not, or the run has lost a line before; the proxy ends of it, and its connections.
+    """
+    data = {"phase": phase, **asdict(told)}
+    match told:
+        case EgressOpened():
+            audit.append("egress.open", data)
+        case EgressDialled():
+            audit.append("egress.dial", data)
+        case EgressEvent():
+            audit.tell("egress", data)
+
+
 @contextmanager
 def network(
     sandbox: Sandbox,
@@ -69,7 +85,7 @@ def network(
 ) -> Iterator[dict[str, str]]:
     """The environment that makes programs use the proxy while the block runs; empty when nothing is allowed.
 
-    `on_event` is told each connection, `on_refusal` each refused one, from the proxy's thread.
+    `on_event` is told each connection that ended or was refused, `on_refusal` each refused one, by the proxy's thread.
 
     Raises:
         PolicyInvalid: an entry names a role that nobody gave a host.
@@ -80,11 +96,12 @@ def network(
         yield {}
         return
 
-    def record(event: EgressEvent) -> None:
-        audit.append("egress", {"phase": phase, **asdict(event)})
-        on_event(event)
-        if not event.allowed:
-            on_refusal(event)
+    def record(told: EgressTold) -> None:
+        tell_egress(audit, phase, told)
+        if isinstance(told, EgressEvent):
+            on_event(told)
+            if not told.allowed:
+                on_refusal(told)
 
     stream = sandbox.open_stream(RELAY, user="relay")
     opened = roles.registry

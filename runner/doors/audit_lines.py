@@ -59,6 +59,10 @@ def _egress(data: Mapping[str, Any]) -> str:
     return f"{data['phase']}: {data['host']}:{data['port']} {said} by {data['rule']}, {sums}"
 
 
+def _opening(data: Mapping[str, Any]) -> str:
+    return f"{data['phase']}: {data['host']}:{data['port']} allowed by {data['rule']}, connection {data['connection']}"
+
+
 def _proof(data: Mapping[str, Any]) -> str:
     missed = [str(check["control"]) for check in data["checks"] if not check["active"]]
     role = f"{data['role']}: " if "role" in data else ""
@@ -69,6 +73,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "call.started": _call,
     "call.finished": _end,
     "decision": _decision,
+    "egress.open": _opening,
     "egress": _egress,
     "posture": _proof,
     "gate.posture": _proof,

@@ -1,10 +1,11 @@
-"""One connection from the workspace, from its first byte to its audit line.
+"""One connection from the workspace, from its first byte to its last audit line.
 
 The phases, in order; each refusal or failure ends the connection, and none goes back:
 
     1 REQUEST   collect the CONNECT request; judge its form, then host and port against the rules
+                a refusal is told before it is answered, and a connection before anything of it leaves
     2 RESOLVE   at most one look-up, on the host; every address it gave is judged, one bad address refuses the name
-    3 DIAL      connect to the first address, by number: what DNS says later changes nothing
+    3 DIAL      the address is told; then connect to the first address, by number: what DNS says later changes nothing
     4 HELLO     answer 200, collect the TLS ClientHello; its server name must be the CONNECT host
     5 TUNNEL    only now the first byte goes out; copy both ways within credit, byte caps and times
 
@@ -23,7 +24,18 @@ from runner.egress.frames import WINDOW_BYTES, FrameKind, encode, encode_window
 from runner.egress.hello import HelloRefused, read_server_name
 from runner.egress.request import RequestRefused, read_pinned_request, read_request, requested_target, response
 from runner.egress.rules import EgressRules, decide_connect
-from runner.egress.values import AuditSink, Dialer, EgressEvent, EgressLimits, IPAddress, Judge, Pinned, Verdict
+from runner.egress.values import (
+    AuditSink,
+    Dialer,
+    EgressDialled,
+    EgressEvent,
+    EgressLimits,
+    EgressOpened,
+    IPAddress,
+    Judge,
+    Pinned,
+    Verdict,
+)
 from runner.model.errors import SandboxLost
 
 __all__ = ["Connection", "Services"]
@@ -129,6 +141,7 @@ class Connection:
                 self._refuse(403, verdict)
                 return
         self._address = str(addresses[0])
+        self._services.audit(EgressDialled(self.number, self._address))
         try:
             self.remote = self._services.dialer(addresses[0], self._port)
         except OSError:
@@ -222,6 +235,7 @@ class Connection:
     def _go(self, host: str, port: int, verdict: Verdict) -> None:
         """On the way to an allowed target."""
         self._host, self._port, self._verdict = host, port, verdict
+        self._services.audit(EgressOpened(self.number, host, port, verdict.rule))
         self._phase = _Phase.RESOLVE
         self._services.look_up(self.number, host, port)
 
@@ -336,15 +350,15 @@ class Connection:
 
     def _refuse(self, status: int, verdict: Verdict) -> None:
         self._verdict = verdict
-        if self._services.pinned is None or self._services.pinned.by_connect:
-            self._send_down(response(status, verdict))
-        self._finish(verdict.rule)
+        asked = self._services.pinned is None or self._services.pinned.by_connect
+        self._finish(verdict.rule, response(status, verdict) if asked else b"")
 
     def _finish_if_done(self) -> None:
         if self._remote_ended and self._remote_shut and not self._buffer:
             self._finish("closed")
 
-    def _finish(self, ended_by: str) -> None:
+    def _finish(self, ended_by: str, answer: bytes = b"") -> None:
+        """The remote is closed, and the end told; only then the client hears of it. Raises what the audit raises."""
         if self.over:
             return
         self._phase = _Phase.OVER
@@ -365,4 +379,6 @@ class Connection:
                 milliseconds=round((now - self._opened) * 1000, 3),
             )
         )
+        if answer:
+            self._send_down(answer)
         self._services.send(encode(FrameKind.CLOSE, self.number))

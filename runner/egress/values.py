@@ -7,7 +7,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
-__all__ = ["AuditSink", "Dialer", "EgressEvent", "EgressLimits", "IPAddress", "Judge", "Pinned", "Resolver", "Verdict"]
+__all__ = [
+    "AuditSink",
+    "Dialer",
+    "EgressDialled",
+    "EgressEvent",
+    "EgressLimits",
+    "EgressOpened",
+    "EgressTold",
+    "IPAddress",
+    "Judge",
+    "Pinned",
+    "Resolver",
+    "Verdict",
+]
 
 IPAddress = IPv4Address | IPv6Address
 
@@ -53,8 +66,26 @@ class EgressLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class EgressOpened:
+    """An allowed connection is about to be made: told before its name is looked up, which is the first that leaves."""
+
+    connection: int
+    host: str
+    port: int
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class EgressDialled:
+    """The address that its name led to was judged, and is about to be connected to."""
+
+    connection: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
 class EgressEvent:
-    """One connection, told once: when it was refused, or when it ended.
+    """One connection, told once: when it was refused, which is before the client hears of it, or when it ended.
 
     `host` and `port` are what the client asked for and `host` is untrusted text, escaped to printable ASCII and cut at
     255 characters; it is empty when no request was read. `address` is the one that was dialled, or empty. `rule` is
@@ -74,7 +105,9 @@ class EgressEvent:
     milliseconds: float
 
 
-AuditSink = Callable[[EgressEvent], None]
+EgressTold = EgressOpened | EgressDialled | EgressEvent
+
+AuditSink = Callable[[EgressTold], None]
 """Called from the proxy's thread. When it raises, the proxy ends: no audit, no network."""
 
 Resolver = Callable[[str, int], Sequence[IPAddress]]

@@ -100,6 +100,7 @@ class RunPage:
     last_calls: tuple[CallShown, ...]
     refusals: tuple[CallShown, ...]
     connections: tuple[Connection, ...]
+    open_connections: tuple[Connection, ...]
     connection_counts: Mapping[str, int]
     diff: Diff
     pushes: tuple[tuple[Untrusted, Untrusted, Untrusted], ...]
@@ -145,6 +146,7 @@ def run_page(folder: RecordFolder, key: PublicKey | None) -> RunPage:
         last_calls=tuple(shown(call, said) for call in last),
         refusals=tuple(shown(call, said) for call in story.refusals),
         connections=tuple(story.connections),
+        open_connections=story.open_connections,
         connection_counts=dict(story.connection_counts),
         diff=read_diff(*folder.patch()),
         pushes=tuple((untrusted(p.branch), untrusted(p.commit), untrusted(p.status)) for p in story.pushes),

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ValidationError
 
 from runner.audit import forms
-from runner.pages.told import CallTold, Connection, Proof, connection_of, decision_of, opened
+from runner.pages.told import CallTold, Connection, Proof, begun, connection_of, decision_of, opened
 from runner.pages.units import clock_time
 from runner.pages.untrusted import Untrusted, untrusted
 
@@ -55,6 +55,7 @@ class Story:
         self._first: list[CallTold] = []
         self._last: deque[CallTold] = deque(maxlen=MAX_CALLS_AT_EACH_END)
         self._open: dict[int, CallTold] = {}
+        self._ways: dict[tuple[str, int], Connection] = {}
         self._number = 0
         for line in lines:
             self.take(line)
@@ -70,6 +71,11 @@ class Story:
         left_out = sum(self.counts[name] for name in ("ok", "refused", "crashed")) - len(self._first) - len(self._last)
         unfinished = tuple(self._open.values()) if self.ended is not None else ()
         return tuple(self._first), left_out, (*self._last, *unfinished)
+
+    @property
+    def open_connections(self) -> tuple[Connection, ...]:
+        """Those whose end was not told: open while the run lasts, and cut when it is over."""
+        return tuple(self._ways.values())[:_MAX_LISTED]
 
     def take(self, raw: bytes) -> None:
         """One more line."""
@@ -105,6 +111,8 @@ class Story:
                 self._crash(told, at)
             case forms.CommandReverted():
                 self._take_reverted(told)
+            case forms.EgressOpen():
+                self._begin_connection(told)
             case forms.Egress():
                 self._take_connection(told)
             case forms.CanarySeen():
@@ -154,14 +162,27 @@ class Story:
         if len(self.proofs) < _MAX_ROOMS or made.missed:
             self.proofs.append(made)
 
-    def _take_connection(self, told: forms.Egress) -> None:
+    def _begin_connection(self, told: forms.EgressOpen) -> None:
         self.connection_counts["all"] += 1
+        way = (told.phase, told.connection)
+        before = self._ways.pop(way, None)  # of an earlier proxy of the phase, which told no end of it
+        if before is not None:
+            self._list(before)
+        self._ways[way] = begun(told, self._call_of(told.phase), self._number)
+
+    def _take_connection(self, told: forms.Egress) -> None:
+        if self._ways.pop((told.phase, told.connection), None) is None:
+            self.connection_counts["all"] += 1
         self.connection_counts["refused"] += not told.allowed
-        if len(self.connections) >= _MAX_LISTED:
-            return
+        self._list(connection_of(told, self._call_of(told.phase), self._number))
+
+    def _list(self, connection: Connection) -> None:
+        if len(self.connections) < _MAX_LISTED:
+            self.connections.append(connection)
+
+    def _call_of(self, phase: str) -> int | None:
         now = self.running
-        call = now.seq if told.phase == "run" and now is not None else None
-        self.connections.append(connection_of(told, call, self._number))
+        return now.seq if phase == "run" and now is not None else None
 
     def _take_reverted(self, told: forms.CommandReverted) -> None:
         now = self.running

@@ -9,7 +9,17 @@ from runner.audit import forms
 from runner.pages.units import clock_time
 from runner.pages.untrusted import Untrusted, untrusted
 
-__all__ = ["CallTold", "Connection", "DecisionTold", "Proof", "SubjectTold", "connection_of", "decision_of", "opened"]
+__all__ = [
+    "CallTold",
+    "Connection",
+    "DecisionTold",
+    "Proof",
+    "SubjectTold",
+    "begun",
+    "connection_of",
+    "decision_of",
+    "opened",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +67,14 @@ class CallTold:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A connection that was refused or has ended; `call` was at work when it was told."""
+    """A connection; `call` was at work when it was told. `ended_by` is None for one whose end the log does not tell."""
 
     phase: str
     host: Untrusted
     port: int
     allowed: bool
     rule: Untrusted
-    ended_by: Untrusted
+    ended_by: Untrusted | None
     up: int
     down: int
     ms: float
@@ -112,6 +122,12 @@ def decision_of(told: forms.DecisionMade) -> DecisionTold:
     words = [" ".join(map(str, value)) if isinstance(value, list) else str(value) for value in named]
     code = None if told.code is None else untrusted(told.code)
     return DecisionTold(told.allowed, untrusted(told.rule), code, untrusted(" ".join([told.subject.kind, *words]), 300))
+
+
+def begun(told: forms.EgressOpen, call: int | None, line: int) -> Connection:
+    """A connection that is about to be made: open, or cut with its run."""
+    host, rule = untrusted(told.host), untrusted(told.rule)
+    return Connection(told.phase, host, told.port, True, rule, None, 0, 0, 0.0, call, line)
 
 
 def connection_of(told: forms.Egress, call: int | None, line: int) -> Connection:

@@ -71,6 +71,19 @@ def test_connections_are_added_up_by_phase_and_destination() -> None:
     assert [(d["host"], d["connections"]) for d in said["destinations"]] == [("h", 2), ("evil", 1)]
 
 
+def test_a_connection_that_was_told_at_both_its_ends_counts_once_and_one_without_an_end_counts_too() -> None:
+    way = {"phase": "run", "host": "h", "port": 443}
+    opened = ("egress.open", {**way, "connection": 1, "rule": "egress.allow:h"})
+    sums = {"allowed": True, "bytes_up": 3, "bytes_down": 5}
+    ended = ("egress", {**way, "connection": 1, **sums})
+    again = told(opened, ended, opened, ended)["egress"]  # two proxies of one phase, each from 1
+    assert (again["connections"], again["bytes_up"]) == (2, 6)
+    assert [d["connections"] for d in again["destinations"]] == [2]
+    refused = ("egress", {**way, "connection": 2, "allowed": False, "bytes_up": 0, "bytes_down": 0})
+    cut = told(opened, ("egress.open", {**opened[1], "connection": 2}), refused)["egress"]
+    assert (cut["connections"], cut["refused"], cut["bytes_up"]) == (2, 1, 0)
+
+
 def test_denials_are_counted_by_rule_and_pushes_and_changes_are_there() -> None:
     push = {"branch": "agent/x", "commit": "d" * 40, "status": "pushed"}
     denied = {"seq": 1, "allowed": False, "rule": "write.deny", "code": "c", "basis": 1, "subject": {}, "facts": {}}

@@ -25,7 +25,17 @@ from runner.egress.frames import Frame, FrameKind, FrameReader
 from runner.egress.network import begin_connect
 from runner.egress.proxy import EgressProxy
 from runner.egress.rules import EgressRules
-from runner.egress.values import EgressEvent, EgressLimits, IPAddress, Judge, Resolver, Verdict
+from runner.egress.values import (
+    EgressDialled,
+    EgressEvent,
+    EgressLimits,
+    EgressOpened,
+    EgressTold,
+    IPAddress,
+    Judge,
+    Resolver,
+    Verdict,
+)
 from runner.engine.contract import ByteStream
 from runner.model.errors import SandboxLost
 
@@ -69,13 +79,17 @@ class ManualClock:
 
 
 class Audit:
-    """Collects events; `next` waits for one."""
+    """Collects ends and refusals, for which `next` waits, and what was told before them in `begun`."""
 
     def __init__(self) -> None:
         self._events: queue.Queue[EgressEvent] = queue.Queue()
+        self.begun: list[EgressOpened | EgressDialled] = []
 
-    def __call__(self, event: EgressEvent) -> None:
-        self._events.put(event)
+    def __call__(self, told: EgressTold) -> None:
+        if isinstance(told, EgressEvent):
+            self._events.put(told)
+        else:
+            self.begun.append(told)
 
     def next(self) -> EgressEvent:
         return self._events.get(timeout=WAIT_SECONDS)
@@ -103,7 +117,7 @@ def names_at_loopback(host: str, port: int) -> list[IPv4Address]:
 
 def make_proxy(
     stream: ByteStream,
-    audit: Callable[[EgressEvent], None],
+    audit: Callable[[EgressTold], None],
     allow: list[str],
     *,
     resolver: Resolver = names_at_loopback,

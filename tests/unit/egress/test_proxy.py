@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, ip_address
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from runner.egress.addresses import AddressJudge
 from runner.egress.proxy import EgressProxy
-from runner.egress.values import EgressLimits, IPAddress, Verdict
+from runner.egress.values import EgressDialled, EgressEvent, EgressLimits, EgressOpened, IPAddress, Verdict
 from runner.model.errors import SandboxLost
 from tests.unit.egress.harness import (
     WAIT_SECONDS,
@@ -30,6 +30,7 @@ from tests.unit.egress.harness import (
     connect_through,
     echo,
     make_proxy,
+    names_at_loopback,
     read_all,
     real_relay,
     send_request,
@@ -395,6 +396,51 @@ def test_an_audit_that_fails_ends_the_network() -> None:
         assert process.wait(WAIT_SECONDS) == 0
         proxy.close()
         assert proxy.failure is not None
+
+
+def test_a_connection_is_told_before_its_name_is_looked_up_and_its_address_before_it_is_dialled(
+    raw_server: RawServer,
+) -> None:
+    told_first: list[list[str]] = []
+
+    def names(host: str, port: int) -> list[IPv4Address]:
+        told_first.append([type(told).__name__ for told in here.audit.begun])
+        return names_at_loopback(host, port)
+
+    target = f"allowed.test:{raw_server.port}"
+    with world([target], resolver=names) as here:
+        status, _, client = connect_through(here.port, target)
+        assert status == 200 and told_first == [["EgressOpened"]]
+        assert here.audit.begun == [
+            EgressOpened(1, "allowed.test", raw_server.port, f"egress.allow:{target}"),
+            EgressDialled(1, "127.0.0.1"),
+        ]
+        assert here.audit.rest() == []  # it goes on, and is told already
+        client.close()
+        assert here.audit.next().connection == 1
+
+
+@pytest.mark.parametrize("lost", [EgressOpened, EgressDialled, EgressEvent])
+def test_what_could_not_be_told_does_not_happen(raw_server: RawServer, lost: type) -> None:
+    asked: list[str] = []
+
+    def audit(told: object) -> None:
+        if isinstance(told, lost):
+            raise OSError("disk full")
+
+    def names(host: str, port: int) -> list[IPv4Address]:
+        asked.append(host)
+        return names_at_loopback(host, port)
+
+    target = f"allowed.test:{raw_server.port}"
+    with real_relay() as (stream, process), make_proxy(stream, audit, [target], resolver=names) as proxy:
+        status, _, client = connect_through(proxy.start(), "other.test:443" if lost is EgressEvent else target)
+        client.close()
+        assert status == 0  # not even a refusal is heard of that stands in no log
+        assert process.wait(WAIT_SECONDS) == 0
+        assert proxy.failure is not None
+    assert asked == ([] if lost is not EgressDialled else ["allowed.test"])
+    assert raw_server.received.empty()
 
 
 def test_more_clients_than_connections_wait_their_turn() -> None:

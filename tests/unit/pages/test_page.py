@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.audit.keys import own_key
 from runner.audit.seal import RECEIPT
-from runner.pages.html import draw_report
+from runner.pages.html import draw_report, render
 from runner.pages.page import RunPage, run_page
 from runner.pages.record import RecordFolder
 from runner.pages.story import MAX_CALLS_AT_EACH_END, Story
@@ -49,6 +49,24 @@ def test_a_run_is_told_with_calls_refusals_network_changes_and_its_seal(tmp_path
     assert [phase.lasted for phase in page.phases] == ["15.4 ms", "120 ms", "191 ms"]
     assert page.limits[0] == ("time of the run, s", "1,800")
     assert page.heading.duration and page.heading.started == "2026-01-01 00:00:01"
+
+
+def test_a_connection_without_an_end_is_shown_as_open_and_after_the_run_as_cut(tmp_path: Path) -> None:
+    record = rich_record(tmp_path)
+    way = {"phase": "run", "connection": 7, "host": "slow.example.com", "port": 443}
+    record.tell("egress.open", rule="egress.allow:slow.example.com", **way)
+    going_on = page_of(record, alive=True)
+    assert [(c.host, c.ended_by) for c in going_on.open_connections] == [(untrusted("slow.example.com"), None)]
+    assert (going_on.connection_counts["all"], len(going_on.connections)) == (2, 1)
+    live = render("live.html", page=going_on, calls=(), refusals=(), connections=())
+    assert "slow.example.com" in live and "still open" in live
+    killed = draw_report(RecordFolder(record.run_id, record.folder, False), record.key).decode()
+    assert "cut with its run" in killed and "still open" not in killed
+    ended = {"allowed": True, "ended_by": "closed", "bytes_up": 1, "bytes_down": 2, "milliseconds": 3.0}
+    record.tell("egress", address="192.0.2.1", rule="egress.allow:slow.example.com", **way, **ended)
+    page = page_of(record, alive=True)
+    assert page.open_connections == () and [c.ended_by for c in page.connections][1:] == [untrusted("closed")]
+    assert page.connection_counts["all"] == 2
 
 
 def test_a_run_that_goes_on_is_told_up_to_now_with_the_call_at_work(tmp_path: Path) -> None:
