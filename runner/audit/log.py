@@ -3,10 +3,9 @@
 A line is written and flushed before the effect that it announces: no audit, no action. That holds for the whole run:
 once a line of any thread is missing, none is announced any more, and only what announces nothing is still told.
 
-A line's `hash` is the SHA-256
-over the line without that field, in canonical JSON (sorted keys, no blanks, ASCII), and `prev` is the hash of the line
-before, or 64 zeros for the first. `runner.audit.chain` finds a changed, missing, reordered or inserted line; a cut at
-the end, and a log that was written anew, are found against the run's receipt.
+A line's `hash` is the SHA-256 over the line without that field, in canonical JSON (sorted keys, no blanks, ASCII), and
+`prev` is the hash of the line before, or 64 zeros for the first. `runner.audit.chain` finds a changed, missing,
+reordered or inserted line; a cut at the end, and a log that was written anew, are found against the run's receipt.
 """
 
 from __future__ import annotations

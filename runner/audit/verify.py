@@ -5,10 +5,11 @@ In this order; the first that does not hold is the verdict:
 1. Each line of the log is whole, of one run, and follows the one before (`chain`).
 2. There is a receipt, in its one form. Without one the log proves nothing about its end: it is `unsealed` at best, and
    broken when its last line says that the run came to its end, since then there was one.
-3. The key that is trusted sealed exactly this receipt.
+3. The key that is trusted sealed exactly this receipt, and of the run that was asked for.
 4. The log ends where the receipt says, with that very line: nothing is cut, added, or written anew.
 5. The receipt says of the run what the log says.
-6. The run's other files are those that were sealed, where they are at hand.
+6. The run's other files are those that were sealed. Of a whole record none may be missing; of a part that was handed
+   over, the verdict names those that were not there to be looked at.
 
 What it cannot find: a log that the holder of the key sealed anew, and anything about an unsealed log's missing end.
 """
@@ -51,11 +52,15 @@ class Problem(StrEnum):
     CONTRADICTION = "receipt-contradicts-log"
     WRONG_KEY = "wrong-key"
     FILE_CHANGED = "file-changed"
+    FILE_MISSING = "file-missing"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`lines` are whole and chained. `line` is the first bad one, where a line can be named."""
+    """`lines` are whole and chained. `line` is the first bad one, where a line can be named.
+
+    `not_checked` are sealed files that were not there.
+    """
 
     word: Word
     lines: int
@@ -64,6 +69,7 @@ class Verdict:
     line: int | None = None
     run: str | None = None
     key_id: str | None = None
+    not_checked: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -74,6 +80,7 @@ class Verdict:
             "problem": None if self.problem is None else str(self.problem),
             "line": self.line,
             "key_id": self.key_id,
+            "not_checked": list(self.not_checked),
             "message": self.message,
         }
 
@@ -91,21 +98,34 @@ class _Log:
 
 
 def verify_record(
-    lines: Iterable[bytes], receipt: bytes | None, key: PublicKey | None, files: Mapping[str, str]
+    lines: Iterable[bytes],
+    receipt: bytes | None,
+    key: PublicKey | None,
+    files: Mapping[str, str],
+    *,
+    run: str | None = None,
+    whole: bool = False,
 ) -> Verdict:
     """The verdict on a log, its receipt (None: there is none), and the digests of the files that lie beside them.
 
-    `key` None means that nothing is trusted; then no receipt verifies.
+    `key` None means that nothing is trusted; then no receipt verifies. `run` is the one that was asked for, None when
+    whatever lies there was; `whole` says that all of a record has to be there.
     """
     sealed, why_not = _parse(receipt)
     log, hash_at_end = _walk(lines, None if sealed is None else sealed.lines)
     if receipt is None:
-        return _without_receipt(log)
+        return _another_run(log, log.run, run) or _without_receipt(log)
     if log.broken is not None and not (sealed is not None and log.lines >= sealed.lines):
         return _bad(log, log.broken.problem, f"{log.broken}", log.broken.number)
     if sealed is None:
         return _bad(log, Problem.RECEIPT_UNREADABLE, f"the receipt cannot be used: {why_not}")
-    return _signed(log, sealed, key) or _same_log(log, sealed, hash_at_end) or _same_facts(log, sealed, files)
+    return (
+        _signed(log, sealed, key)
+        or _another_run(log, sealed.run, run)
+        or _same_log(log, sealed, hash_at_end)
+        or _same_facts(log, sealed)
+        or _same_files(log, sealed, files, whole=whole)
+    )
 
 
 def _parse(receipt: bytes | None) -> tuple[Receipt | None, str]:
@@ -165,6 +185,13 @@ def _signed(log: _Log, sealed: Receipt, key: PublicKey | None) -> Verdict | None
     return None
 
 
+def _another_run(log: _Log, found: str | None, asked: str | None) -> Verdict | None:
+    """A record of another run, genuine as it may be, proves nothing of the one that was asked for."""
+    if asked is None or found is None or found == asked:
+        return None
+    return _bad(log, Problem.ANOTHER_RUN, f"this is the record of the run {found}, not of {asked}")
+
+
 def _same_log(log: _Log, sealed: Receipt, hash_at_end: str | None) -> Verdict | None:
     if log.run is not None and log.run != sealed.run:
         said = f"the receipt is of the run {sealed.run}, the log of {log.run}"
@@ -181,7 +208,7 @@ def _same_log(log: _Log, sealed: Receipt, hash_at_end: str | None) -> Verdict | 
     return None
 
 
-def _same_facts(log: _Log, sealed: Receipt, files: Mapping[str, str]) -> Verdict:
+def _same_facts(log: _Log, sealed: Receipt) -> Verdict | None:
     told = {} if log.summary is None else log.summary.as_json()
     differing = sorted(name for name in told if canonical(sealed.statement.get(name)) != canonical(told[name]))
     if log.summary is not None and log.summary.ended is not None:
@@ -189,12 +216,22 @@ def _same_facts(log: _Log, sealed: Receipt, files: Mapping[str, str]) -> Verdict
             differing.append("ending")
     if differing:
         return _bad(log, Problem.CONTRADICTION, f"the receipt says other things than the log: {', '.join(differing)}")
-    kept = sealed.statement.get("files")
-    changed = [name for name, made in files.items() if not isinstance(kept, Mapping) or kept.get(name) != made]
+    return None
+
+
+def _same_files(log: _Log, sealed: Receipt, files: Mapping[str, str], *, whole: bool) -> Verdict:
+    told = sealed.statement.get("files")
+    kept: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+    changed = sorted(name for name, made in files.items() if kept.get(name) != made)
     if changed:
-        return _bad(log, Problem.FILE_CHANGED, f"{', '.join(sorted(changed))}: not the file that was sealed")
+        return _bad(log, Problem.FILE_CHANGED, f"{', '.join(changed)}: not the file that was sealed")
+    missing = tuple(sorted(kept.keys() - files.keys()))
+    if missing and whole:
+        return _bad(log, Problem.FILE_MISSING, f"{', '.join(missing)}: sealed, and missing")
     said = f"verified: {log.lines} lines of run {sealed.run}, sealed by {sealed.key_id}"
-    return Verdict(Word.VERIFIED, log.lines, said, None, None, log.run, sealed.key_id)
+    if missing:
+        said += f"; not checked, since not here: {', '.join(missing)}"
+    return Verdict(Word.VERIFIED, log.lines, said, None, None, log.run, sealed.key_id, missing)
 
 
 def _bad(log: _Log, problem: str, message: str, line: int | None = None) -> Verdict:

@@ -18,9 +18,10 @@ from runner.audit.keys import PUBLIC_KEY, PublicKey
 from runner.audit.record_forms import record_schemas
 from runner.audit.seal import RECEIPT, SEALED_FILES, file_digests
 from runner.audit.verify import Verdict, Word, verify_record
+from runner.controller.report import PAGE
 from runner.doors import render
 from runner.doors.audit_lines import COLUMNS, row_of
-from runner.doors.recorded import AUDIT, audit_file, own_public_key, receipt_beside
+from runner.doors.recorded import AUDIT, audit_file, own_public_key, receipt_beside, run_of_record
 from runner.model.errors import ExitCode, UsageError
 from runner.settings import Settings
 
@@ -72,7 +73,10 @@ def verify(
     key: Key = None,
     output: Annotated[Literal["text", "json", "jsonl"], typer.Option("-o", "--output", help="How to print.")] = "text",
 ) -> None:
-    """Prove that a run's log, receipt, report and patch are those that its controller sealed. Offline.
+    """Prove that a run's log, receipt, report, patch and outputs are those that its controller sealed. Offline.
+
+    In the state folder the record has to be whole, and of the run that was asked for; elsewhere, sealed files that are
+    not there are named.
 
     Exit 0: verified. 7: broken; the first bad line is named, and what is wrong. 8: unsealed; the chain is whole up to
     the named line, and nothing says what came after it. 2: there is no such log, or no key to verify with.
@@ -80,11 +84,15 @@ def verify(
     Example: runner audit verify out --key audit-key.pub
     """
     settings = Settings.from_environment()
-    verdict = _verdict(audit_file(run, settings), _trusted(settings, key))
+    path = audit_file(run, settings)
+    verdict = _verdict(path, _trusted(settings, key), run_of_record(path, settings))
+    views = [PAGE] if (path.parent / PAGE).is_file() else []
     if output != "text":
-        render.json_line(verdict.as_json())
+        render.json_line({**verdict.as_json(), "not_sealed": views})
     else:
         render.line(verdict.message)
+        for name in views:
+            render.line(f"{name} is a view of the record, and not sealed: rely on what lies beside it.")
     raise typer.Exit(_EXIT[verdict.word])
 
 
@@ -108,7 +116,7 @@ def export(
         _copy(path, out, trusted)
     except OSError as error:
         raise UsageError(f"--out {out} cannot be written: {error.strerror}", hint="Name a new folder.") from error
-    verdict = _verdict(out / AUDIT, trusted)
+    verdict = _verdict(out / AUDIT, trusted, run_of_record(path, settings))
     render.line(verdict.message)
     if trusted is not None:
         render.line(f"check with: runner audit verify {out} --key {PUBLIC_KEY}; the key's id is {trusted.key_id}")
@@ -151,15 +159,16 @@ def _trusted(settings: Settings, named: Path | None) -> PublicKey | None:
     return PublicKey.in_file(named) if named is not None else own_public_key(settings)
 
 
-def _verdict(path: Path, key: PublicKey | None) -> Verdict:
-    """The verdict on the record around the log."""
+def _verdict(path: Path, key: PublicKey | None, run: str | None) -> Verdict:
+    """The verdict on the record around the log, which has to be the whole one of `run` when that is given."""
     receipt = receipt_beside(path)
     if receipt is not None and key is None:
         hint = "Name it with --key; take it from the runner's operator, not from beside the log."
         raise UsageError("there is no public key to verify with", hint=hint)
     try:
         with path.open("rb") as lines:
-            return verify_record(lines, receipt, key, file_digests(path.parent))
+            files = file_digests(path.parent)
+            return verify_record(lines, receipt, key, files, run=run, whole=run is not None)
     except OSError as error:
         raise UsageError(f"{path.parent} cannot be read: {error.strerror}", hint="Mend its modes.") from error
 

@@ -13,7 +13,7 @@ from runner.audit.seal import RECEIPT
 from runner.model.errors import UsageError
 from runner.settings import Settings
 
-__all__ = ["AUDIT", "MAX_AUDIT_BYTES", "audit_file", "own_public_key", "receipt_beside"]
+__all__ = ["AUDIT", "MAX_AUDIT_BYTES", "audit_file", "own_public_key", "receipt_beside", "run_of_record"]
 
 AUDIT = "audit.jsonl"
 MAX_AUDIT_BYTES = 512 * 1024 * 1024  # half a million calls
@@ -41,6 +41,12 @@ def audit_file(name: str, settings: Settings) -> Path:
         reason = error.strerror if isinstance(error, OSError) else "it is not a path"
         raise UsageError(f"{name[:200]} cannot be read: {reason}", hint=f"Name a readable {AUDIT}.") from error
     return path
+
+
+def run_of_record(audit: Path, settings: Settings) -> str | None:
+    """The run whose whole record the log has to be part of, by its folder in the state folder; None elsewhere."""
+    folder = audit.absolute().parent  # not resolved: a link to another run's folder is no record of this one
+    return folder.name if folder.parent.resolve() == (settings.state_dir / "runs").resolve() else None
 
 
 def receipt_beside(audit: Path) -> bytes | None:

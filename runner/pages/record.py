@@ -91,7 +91,8 @@ class RecordFolder:
     def verdict(self, key: PublicKey | None) -> Verdict:
         """Whether the record is as its controller sealed it, by the key that the reader trusts."""
         try:
-            return verify_record(self.lines(), self.receipt(), key, file_digests(self.path))
+            files = file_digests(self.path)
+            return verify_record(self.lines(), self.receipt(), key, files, run=self.run_id, whole=True)
         except OSError as error:
             return Verdict(Word.BROKEN, 0, f"the record cannot be read: {error.strerror}", "file-unreadable")
 

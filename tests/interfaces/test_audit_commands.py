@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from typer.testing import CliRunner, Result
 
 from runner.audit.keys import PUBLIC_KEY
 from runner.audit.record_forms import record_schemas
+from runner.audit.seal import SEALED_FILES
 from runner.doors import cli
 from runner.model.errors import RunnerError
+from tests.support.run_record import rich_record
 from tests.support.sealed_run import EVENTS, Record, make_record, rehashed
 
 VERBS = ("show", "verify", "export", "schemas")
@@ -93,6 +96,40 @@ def test_an_edited_report_beside_the_log_is_found(record: Record) -> None:
     (record.folder / "report.json").write_text("{}")
     result = audit_command("verify", "run1", "-o", "json")
     assert (result.exit_code, told(result)["problem"]) == (7, "file-changed")
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_a_record_that_was_put_in_the_place_of_another_is_found(state: Path, record: Record, how: str) -> None:
+    place = state / "runs" / "run2"
+    shutil.copytree(record.folder, place) if how == "copy" else place.symlink_to(record.folder)
+    for name in ("run2", place, place / "audit.jsonl"):
+        result = audit_command("verify", name, "-o", "json")
+        assert (result.exit_code, told(result)["problem"]) == (7, "receipt-of-another-run")
+    assert audit_command("export", "run2", "--out", state / "copy").exit_code == 7
+
+
+@pytest.mark.parametrize("name", SEALED_FILES)
+def test_a_sealed_file_that_was_deleted_is_missed_in_the_state_folder_and_named_in_a_copy(
+    state: Path, tmp_path: Path, name: str
+) -> None:
+    made = rich_record(state, "run3")
+    made.end()
+    assert audit_command("verify", "run3").exit_code == 0
+    assert audit_command("export", "run3", "--out", tmp_path / "part").exit_code == 0
+    for folder in (made.folder, tmp_path / "part"):
+        (folder / name).unlink()
+    result = audit_command("verify", "run3", "-o", "json")
+    assert (result.exit_code, told(result)["problem"]) == (7, "file-missing") and name in told(result)["message"]
+    part = audit_command("verify", tmp_path / "part", "-o", "json")
+    assert (part.exit_code, told(part)["not_checked"]) == (0, [name])
+    assert f"not checked, since not here: {name}" in audit_command("verify", tmp_path / "part").stdout
+
+
+def test_the_verdict_says_that_the_page_beside_the_log_is_not_sealed(record: Record) -> None:
+    assert told(audit_command("verify", "run1", "-o", "json"))["not_sealed"] == []
+    (record.folder / "report.html").write_text("edited")
+    assert "report.html is a view of the record, and not sealed" in audit_command("verify", "run1").stdout
+    assert told(audit_command("verify", "run1", "-o", "json"))["not_sealed"] == ["report.html"]
 
 
 @pytest.mark.parametrize("name", ["nope", "/dev/null", "", "a/b", "x" * 5000, "\0"])

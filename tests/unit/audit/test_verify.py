@@ -170,10 +170,28 @@ def test_a_report_or_patch_other_than_the_sealed_one_is_named(record: Record) ->
     with_files = record.but(receipt=resealed(record, files={"report.json": "a" * 64}))
     same, other = {"report.json": "a" * 64}, {"report.json": "b" * 64}
     assert verify_record(with_files.lines, with_files.receipt, record.key.public, same).word is Word.VERIFIED
-    assert verify_record(with_files.lines, with_files.receipt, record.key.public, {}).word is Word.VERIFIED
     for files in (other, {**same, "changes.patch": "c" * 64}):
         verdict = verify_record(with_files.lines, with_files.receipt, record.key.public, files)
         assert verdict.problem == "file-changed"
+
+
+def test_a_sealed_file_that_is_missing_breaks_a_whole_record_and_is_named_in_a_part_of_one(record: Record) -> None:
+    receipt = resealed(record, files={"report.json": "a" * 64, "changes.patch": "b" * 64})
+    beside = {"report.json": "a" * 64}
+    whole = verify_record(record.lines, receipt, record.key.public, beside, whole=True)
+    assert (whole.word, whole.problem, "changes.patch" in whole.message) == (Word.BROKEN, "file-missing", True)
+    part = verify_record(record.lines, receipt, record.key.public, beside)
+    assert (part.word, part.not_checked) == (Word.VERIFIED, ("changes.patch",)) and "not checked" in part.message
+
+
+@pytest.mark.parametrize("sealed_one", [True, False])
+def test_a_genuine_record_of_another_run_is_none_of_the_run_that_was_asked_for(
+    record: Record, sealed_one: bool
+) -> None:
+    lines, receipt = (record.lines, record.receipt) if sealed_one else (record.lines[:-1], None)
+    verdict = verify_record(lines, receipt, record.key.public, {}, run="run2")
+    assert (verdict.word, verdict.problem) == (Word.BROKEN, "receipt-of-another-run")
+    assert verify_record(lines, receipt, record.key.public, {}, run="run1").word is not Word.BROKEN
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
