@@ -7,9 +7,9 @@ compressed, encrypted or cut up is not found: the search is an alarm, and never 
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator, Mapping
 from typing import Any
+
+from runner.audit.encoded import base64_forms, texts_in
 
 __all__ = ["Canary", "CanaryStream"]
 
@@ -22,7 +22,7 @@ class Canary:
 
     def __init__(self, core: str) -> None:
         self.token = f"{_PREFIX}{core}"
-        forms = {core, core.upper(), core[::-1], core.encode().hex(), *_base64_forms(core)}
+        forms = {core, core.upper(), core[::-1], core.encode().hex(), *base64_forms(core.encode())}
         self._texts = tuple(sorted(forms))
         self._bytes = tuple(form.encode("ascii") for form in self._texts)
         self.longest = max(map(len, self._bytes))
@@ -31,27 +31,12 @@ class Canary:
         """Whether a JSON value, a text or bytes hold the token; keys of objects count."""
         if isinstance(value, bytes):
             return any(form in value for form in self._bytes)
-        texts = [value] if isinstance(value, str) else list(_texts(value))
+        texts = [value] if isinstance(value, str) else list(texts_in(value))
         # Short texts are looked at together: no form has a NUL, so none is found where two of them meet. Long ones are
         # looked at where they are, without a copy.
         whole = "\0".join(text for text in texts if len(text) < _LONG_CHARACTERS)
         long = (text for text in texts if len(text) >= _LONG_CHARACTERS)
         return any(form in text for text in (whole, *long) for form in self._texts)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a JSON value, and bytes in it as the same characters where they are ASCII."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, bytes):
-        yield value.decode("latin-1")
-    elif isinstance(value, list | tuple):
-        for inner in value:
-            yield from _texts(inner)
-    elif not isinstance(value, int | float | None) and isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _texts(key)
-            yield from _texts(inner)
 
 
 class CanaryStream:
@@ -68,13 +53,3 @@ class CanaryStream:
             whole = self._end + piece
             self.seen = self._canary.within(whole)
             self._end = whole[-(self._canary.longest - 1) :]
-
-
-def _base64_forms(core: str) -> set[str]:
-    """The part of its base64 that does not depend on what stands before and after it, at each of three places."""
-    forms = set()
-    for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + core.encode()).decode("ascii")
-        whole_digits = (before + len(core)) * 8 // 6
-        forms.add(encoded[-(-before * 8 // 6) : whole_digits])
-    return forms | {form.translate(str.maketrans("+/", "-_")) for form in forms}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,50 @@ def test_a_hidden_secret_stands_in_no_line_of_the_log(tmp_path: Path) -> None:
 @given(st.text(min_size=MIN_SECRET_CHARACTERS), st.text(), st.text())
 def test_no_form_of_a_secret_is_let_through(secret: str, before: str, after: str) -> None:
     scrubber = Scrubber([secret])
-    for form in (secret, base64.b64encode(secret.encode()).decode()):
+    data = secret.encode()
+    percent = "".join(f"%{byte:02x}" for byte in data)
+    for form in (secret, base64.b64encode(data).decode(), data.hex(), data.hex().upper(), percent, percent.upper()):
         told = scrubber.value({"a": [before + form + after], before + form: None})
         assert form.rstrip("=") not in json.dumps(told, ensure_ascii=False).replace(scrubber.text(before + after), "")
+
+
+@pytest.mark.parametrize("before", ["", "x", "ab", "git:", "x-access-token:"])
+@pytest.mark.parametrize("after", ["", "\n", "@host", ":end"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_token_in_basic_auth_is_hidden_wherever_it_lies_in_the_encoded(
+    before: str, after: str, encode: Callable[[bytes], bytes]
+) -> None:
+    token = "ghp_tok~en?FAKE>1234"
+    header = encode(f"{before}{token}{after}".encode()).decode()
+    told = Scrubber([token]).text(f"Authorization: Basic {header}")
+    assert "***" in told and len(told.removeprefix("Authorization: Basic ")) < len(header)
+    left = told.removeprefix("Authorization: Basic ").split("***")
+    # A digit at each end is shared with a neighbour; the rest of the token is gone.
+    assert sum(map(len, left)) <= -(-len(before) * 4 // 3) + -(-len(after) * 4 // 3) + 6
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a%2fb%3dc+d&e-1", "a%2Fb%3Dc%2bd%26e%2D1", "%61/b=%63+d&e-1", "%61%2f%62%3d%63%2b%64%26%65%2d%31"],
+)
+def test_a_secret_is_hidden_whichever_of_its_characters_are_percent_encoded(text: str) -> None:
+    assert Scrubber(["a/b=c+d&e-1"]).value({"u": f"https://u:{text}@h/100%"}) == {"u": "https://u:***@h/100%"}
+
+
+def test_a_secret_in_hexadecimal_is_hidden() -> None:
+    token = "tok-FAKE-1234"
+    digits = token.encode().hex()
+    assert Scrubber([token]).text(f"0x{digits} {digits.upper()}") == "0x*** ***"
+
+
+def test_a_secret_over_the_seam_of_two_texts_is_none() -> None:
+    assert Scrubber(["one\0two-"]).value(["one", "two-"]) == ["one", "two-"]
+
+
+@given(st.text(alphabet="abcdefgh", min_size=8, max_size=8), st.text(alphabet="0123456789/+=%ABCDEF ", max_size=400))
+def test_a_short_secret_takes_nothing_with_it_that_is_not_its_own(secret: str, text: str) -> None:
+    forms = {secret.encode().hex(), secret.encode().hex().upper()}
+    assert Scrubber([secret]).text(text) == text or any(form in text for form in forms) or "%" in text
 
 
 def test_a_secret_that_holds_another_leaves_nothing_over() -> None:
