@@ -12,14 +12,15 @@ import fcntl
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from runner.gate.folders import remove_tree
 from runner.model.errors import RunnerError, UsageError
 
-__all__ = ["WARM", "RunRecord", "StateFolder", "as_text", "new_run_id"]
+__all__ = ["WARM", "RunRecord", "StateFolder", "as_text", "copy_out", "new_run_id", "open_new"]
 
 WARM = "warm.json"
 """What the folder of a run has whose containers wait for it: there before they are, and until the run begins."""
@@ -30,6 +31,24 @@ _RUN_ID_BYTES = 6  # 48 bits: names stay short, and a clash within one host is o
 def new_run_id() -> str:
     """A name for a run, for whoever has to say it before the run begins."""
     return secrets.token_hex(_RUN_ID_BYTES)
+
+
+def open_new(path: Path) -> IO[bytes]:
+    """A new file in the place of what was there, for its owner alone, whatever the umask and the folder's mode say.
+
+    A record outside the state folder's 0700 is as much a company's own as inside: its owner may let others read it.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+
+
+def copy_out(source: Path, target: Path) -> None:
+    """The target is a new file with what the source holds, for its owner alone. Raises OSError when it cannot be."""
+    with source.open("rb") as read, open_new(target) as written:
+        shutil.copyfileobj(read, written)
 
 
 def as_text(facts: Mapping[str, Any]) -> str:

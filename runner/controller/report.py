@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 from runner.audit.seal import RECEIPT, SAID
-from runner.controller.records import as_text
+from runner.controller.records import as_text, copy_out, open_new
 from runner.controller.run_changes import NO_CHANGES, write_changes
 from runner.controller.spec import RunRequest
 from runner.gate.address import Address
@@ -66,7 +65,8 @@ def write_out(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
     """The report is in `--out`, when that was asked for, although the run's own folder could not take it."""
     if prepared.request.out is not None:
         text = as_text(_scrubbed(prepared, run, teardown))
-        (prepared.request.out / "report.json").write_text(text, encoding="ascii")
+        with open_new(prepared.request.out / "report.json") as file:
+            file.write(text.encode("ascii"))
 
 
 def _scrubbed(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def hand_over(prepared: Prepared) -> None:
             # What an earlier run left in a folder that is used again must not pass for this run's.
             (out / name).unlink(missing_ok=True)
             if (folder / name).exists():
-                shutil.copyfile(folder / name, out / name)
+                copy_out(folder / name, out / name)
     except OSError as error:
         raise UsageError(
             f"--out {out} cannot be written: {error.strerror}", hint=f"The record is in {folder}."

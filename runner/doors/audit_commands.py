@@ -6,7 +6,6 @@ All of it works offline, without an engine, and changes nothing of the record.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,6 +17,7 @@ from runner.audit.keys import PUBLIC_KEY, PublicKey
 from runner.audit.record_forms import record_schemas
 from runner.audit.seal import RECEIPT, SEALED_FILES, file_digests
 from runner.audit.verify import Verdict, Word, verify_record
+from runner.controller.records import copy_out
 from runner.controller.report import PAGE
 from runner.doors import render
 from runner.doors.audit_lines import COLUMNS, row_of
@@ -179,8 +179,8 @@ def _copy(path: Path, out: Path, key: PublicKey | None) -> None:
         raise UsageError(f"--out {out} is not empty", hint="What lies there would pass for the run's.")
     for name in (RECEIPT, *SEALED_FILES):
         if (path.parent / name).is_file():
-            shutil.copyfile(path.parent / name, out / name)
-    shutil.copyfile(path, out / AUDIT)
+            copy_out(path.parent / name, out / name)
+    copy_out(path, out / AUDIT)
     _write_schemas(out / "schemas")
     if key is not None:
         (out / PUBLIC_KEY).write_bytes(key.pem)

@@ -196,6 +196,7 @@ def test_an_export_holds_all_that_somebody_else_needs(record: Record, tmp_path: 
     names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
     schemas = {f"schemas/{name}" for name in record_schemas()}
     assert names == {"audit.jsonl", "receipt.json", PUBLIC_KEY, *schemas}
+    assert {(out / name).stat().st_mode & 0o777 for name in ("audit.jsonl", "receipt.json")} == {0o600}
     assert audit_command("verify", out, "--key", out / PUBLIC_KEY).exit_code == 0
 
 

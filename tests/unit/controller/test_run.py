@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import signal
 import threading
 from collections.abc import Mapping
@@ -447,6 +448,20 @@ def test_a_key_that_others_can_read_starts_no_run(bench: Bench) -> None:
     with pytest.raises(AuditKeyUnusable), bench.open():
         pass
     assert list(bench.state.runs()) == [] and bench.engine.sandboxes == {}
+
+
+def test_what_is_handed_over_is_for_its_owner_alone_as_the_record_is(bench: Bench) -> None:
+    (bench.out / "report.json").write_text("of an earlier run")
+    (bench.out / "report.json").chmod(0o666)
+    before = os.umask(0)
+    try:
+        with bench.open() as run:
+            run.completed()
+    finally:
+        os.umask(before)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in bench.out.iterdir()}
+    assert {"audit.jsonl", "receipt.json", "report.json", "changes.patch"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
 
 
 def test_a_log_that_another_process_writes_to_ends_the_run_and_is_not_sealed(bench: Bench) -> None:
