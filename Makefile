@@ -99,6 +99,14 @@ doors: setup engine image ## every conformance case through HTTP and MCP too, of
 	@RUNNER_REQUIRE_DOCKER=1 RUNNER_ALL_CASES=1 $(BIN)/python -m pytest tests/interfaces/test_cases_through_doors.py \
 		$(PYTEST_FLAGS)
 
+# For `make fuzz` only: how many rounds, or the seed of one to play again.
+ROUNDS ?= 5
+SEED ?=
+
+.PHONY: fuzz
+fuzz: setup test-tools ## the property tests on inputs that they never met; each round's seed is printed
+	@$(BIN)/python -m scripts.fuzz --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) -- $(call PARALLEL,$(CORES)) $(PYTEST_FLAGS)
+
 .PHONY: mutants
 mutants: setup ## change the policy's code a little, thousands of times, and list the changes that no test notices
 	@PATH="$(CURDIR)/$(BIN):$$PATH" nice -n 10 $(BIN)/python -m scripts.mutants $(MUTANTS)

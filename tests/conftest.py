@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -28,6 +29,8 @@ IMAGE = Settings.from_environment().image
 """RUNNER_IMAGE, so that two checkouts can be tested on one engine."""
 
 _WITHOUT_TMP_PATH = itertools.count()
+# For `make fuzz`. No deadline, since a slow input is no finding; nothing kept that the usual tests would meet.
+settings.register_profile("fuzz", max_examples=1000, deadline=None, database=None)
 
 TEST_LIMITS = SandboxLimits(
     run_seconds=300,
