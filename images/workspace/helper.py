@@ -67,6 +67,7 @@ from _struct import pack, unpack_from
 
 TYPE_CHECKING = False  # `typing` itself would cost 5 ms
 if TYPE_CHECKING:
+    import _socket
     from collections.abc import Iterator
 
 PROTOCOL = 3
@@ -132,6 +133,29 @@ PROBES = (
     ("socket of the hypervisor", (41, 198), (40, 1, 0)),
     ("socket of packets", (41, 198), (17, 3, 0)),
     ("socket of netfilter", (41, 198), (16, 3, 12)),
+)
+
+SET_CLOCK_CALLS = {"x86_64": 164, "aarch64": 170}  # settimeofday: given nothing to set, it only says who may
+DEVICES = "/dev"
+TERMINALS = (136, 143)  # the major numbers of pseudo-terminals, which come and go
+# What the first namespaces of a machine are called, which only its own processes are in: see include/linux/proc_ns.h.
+FIRST_NAMESPACES = {"cgroup": 0xEFFFFFFB, "ipc": 0xEFFFFFFF, "pid": 0xEFFFFFFC, "uts": 0xEFFFFFFE}
+# As runner/engine/docker_spec.py has them; what of these a kernel lacks is passed over.
+MASKED = (
+    *("/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats"),
+    *("/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats"),
+    *("/sys/devices/virtual/powercap", "/sys/firmware"),
+)
+KERNEL_SETTINGS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
+# Where engines usually have their bridge's gateway, and clouds what they tell their machines: credentials among it.
+GATEWAYS = ("172.17.0.1", "10.0.2.2", "192.168.65.1")
+METADATA = ("169.254.169.254", "169.254.170.2", "fd00:ec2::254")
+RESOLVERS = ("127.0.0.1", "127.0.0.11")  # where one is looked for when none is named, and the engine's own
+QUESTION = pack("!6H", 1, 256, 1, 0, 0, 0) + b"\0" + pack("!2H", 2, 1)  # for the root's name servers
+ANSWER_MS = 20  # a port of this machine that nobody has refuses at once
+NO_WAY = (
+    *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
+    *(errno.EACCES, errno.EPERM),
 )
 
 HANDLE = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -1680,6 +1704,8 @@ def op_posture(head: Head, body: bytes) -> None:
     mounts = [mount_facts(line) for line in read_small("/proc/self/mountinfo").splitlines()]
     space = os.fstatvfs(STATE.root)
     facts: Head = {
+        **cage_facts(mounts),
+        **network_facts(),
         "uid": os.getuid(),
         "gid": os.getgid(),
         "effective_capabilities": int(status.get("CapEff", "0"), 16),
@@ -1710,6 +1736,130 @@ def op_posture(head: Head, body: bytes) -> None:
         "engine_socket_visible": any(os.path.lexists(path) for path in ENGINE_SOCKETS),
     }
     STATE.wire.send({"id": head["id"], "kind": "ok"}, dump_json(facts))
+
+
+def cage_facts(mounts: list[tuple[str, str, bool]]) -> Head:
+    """What of the machine is to be met inside."""
+    state = {path: writable for path, _, writable in mounts}  # of mounts at one place the upper one counts
+    home, tmp, shm = (space_of(path) for path in ("/home/agent", "/tmp", "/dev/shm"))  # noqa: S108  # mount points
+    return {
+        "groups": [str(group) for group in os.getgroups()][:64],
+        "devices": device_nodes(DEVICES)[:64],
+        "namespaces_first": [name for name, number in FIRST_NAMESPACES.items() if namespace(name) == number],
+        "kernel_files_unmasked": [path for path in MASKED if os.path.lexists(path) and path not in state],
+        "kernel_settings_open": [path for path in KERNEL_SETTINGS if os.path.lexists(path) and state.get(path, True)],
+        "main_command": " ".join((table("/proc/1/cmdline", 0) or [""])[0].split("\0")).strip()[:1000],
+        "memory_killer_off": memory_killer_off(),
+        "clock_unix": int(time.time()),
+        "clock_settable": system_call(SET_CLOCK_CALLS.get(os.uname().machine, -1), 0, 0) == 0,
+        "cpu_quota": cpu_quota(),
+        "home_bytes": home[0],
+        "home_inodes": home[1],
+        "tmp_bytes": tmp[0],
+        "tmp_inodes": tmp[1],
+        "shm_bytes": shm[0],
+    }
+
+
+def network_facts() -> Head:
+    """What a packet would leave for. Each is really tried, and without a network refused by the kernel at once."""
+    rows = [line.split() for line in table("/proc/net/route", 1)]
+    routed = [".".join(str(byte) for byte in pack("<I", int(row[2], 16))) for row in rows if len(row) > 2]
+    lines = [line.split() for line in table("/etc/resolv.conf", 0)]
+    named = [words[1] for words in lines if len(words) > 1 and words[0] == "nameserver"]
+    return {
+        "gateways_open": sorted({at for at in (*GATEWAYS, *routed[:16]) if at != "0.0.0.0" and may_reach(at, 80)}),  # noqa: S104  # a route that needs no gateway
+        "metadata_open": [at for at in METADATA if may_reach(at, 80)],
+        "resolvers_open": sorted({at[:64] for at in (*RESOLVERS, *named[:16]) if may_reach(at, 53, question=True)}),
+    }
+
+
+def may_reach(address: str, port: int, *, question: bool = False) -> bool:
+    """Whether there is a way to it, or one cannot know. A question is sent in a datagram, all else is a connection."""
+    import _socket  # built in, and 0.3 ms that only this costs
+
+    family = _socket.AF_INET6 if ":" in address else _socket.AF_INET
+    address = address.partition("%")[0]
+    try:
+        _socket.inet_pton(family, address)  # or what is no address would be looked up
+    except OSError:
+        return True
+    try:
+        probe = _socket.socket(family, _socket.SOCK_DGRAM if question else _socket.SOCK_STREAM)
+    except OSError:
+        return False
+    try:
+        probe.setblocking(False)
+        if probe.connect_ex((address, port)) in NO_WAY:
+            return False
+        return not (question and address.startswith(("127.", "::1")) and refused(probe))
+    finally:
+        probe.close()
+
+
+def refused(probe: "_socket.socket") -> bool:
+    """Whether a port of this machine's own, which can always be sent to, has nobody who listens."""
+    try:
+        probe.send(QUESTION)
+        poller = select.poll()
+        poller.register(probe.fileno(), select.POLLIN)
+        poller.poll(ANSWER_MS)
+        probe.recv(512)
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def device_nodes(folder: str) -> list[str]:
+    """Kind, numbers and path of each device below the folder, terminals left out; links are not followed."""
+    found = []
+    for name in names_in(folder):
+        path = f"{folder}/{name}"
+        facts = os.lstat(path)
+        kind, major = stat.S_IFMT(facts.st_mode), os.major(facts.st_rdev)
+        if kind == stat.S_IFDIR:
+            found += device_nodes(path)
+        elif kind == stat.S_IFBLK or (kind == stat.S_IFCHR and not TERMINALS[0] <= major <= TERMINALS[1]):
+            found.append(f"{'b' if kind == stat.S_IFBLK else 'c'} {major}:{os.minor(facts.st_rdev)} {path}"[:200])
+    return found
+
+
+def namespace(name: str) -> int:
+    """The number of our namespace of this kind; 0 where the kernel does not say."""
+    try:
+        digits = os.readlink(f"/proc/self/ns/{name}").partition("[")[2].rstrip("]")  # noqa: PTH115  # pathlib costs 10 ms
+    except OSError:
+        return 0
+    return int(digits) if digits.isdigit() else 0
+
+
+def memory_killer_off() -> bool:
+    """Whether the kernel passes over this process, or its control group, when memory runs out."""
+    words = [line.split() for line in table("/sys/fs/cgroup/memory/memory.oom_control", 0)]
+    score = (table("/proc/self/oom_score_adj", 0) or ["0"])[0]
+    return ["oom_kill_disable", "1"] in words or score.startswith("-")
+
+
+def cpu_quota() -> int | None:
+    """Microseconds of processors in a tenth of a second; None without a bound, or where none can be seen."""
+    words = (table("/sys/fs/cgroup/cpu.max", 0) or [""])[0].split()
+    if len(words) != 2:
+        names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+        words = [(table(f"/sys/fs/cgroup/cpu/{name}", 0) or [""])[0] for name in names]
+    if not all(word.isdigit() and int(word) for word in words):
+        return None
+    return int(words[0]) * 100_000 // int(words[1])
+
+
+def space_of(path: str) -> tuple[int, int]:
+    """How many bytes and inodes there may be in the file system at this place; none where nothing is."""
+    try:
+        space = os.statvfs(path)
+    except OSError:
+        return 0, 0
+    return space.f_blocks * space.f_frsize, space.f_files
 
 
 class Long(_SimpleCData):  # type: ignore[type-arg]  # it can be given one for the checker only

@@ -10,34 +10,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from runner.controller import posture_seen as seen
+from runner.controller.posture_mends import mend_of
 from runner.engine import seccomp
-from runner.engine.contract import GuestPosture, HostPosture, Mount, SandboxLimits
+from runner.engine.contract import HOME_SPACE, SHM_BYTES, TMP_SPACE, GuestPosture, HostPosture, Mount, SandboxLimits
 from runner.engine.runtimes import Kernel, promised_kernel, seen_kernel
 from runner.model.errors import PostureFailed
 
 __all__ = ["Cage", "Check", "prove", "require"]
 
 _MIB = 1024 * 1024
-# The run's own tmpfs mounts, and the kernel's API mounts that every container has and that root owns.
-_OWN_MOUNTS = frozenset({"/workspace", "/home/agent", "/tmp"})  # noqa: S108 - inside the container
-_API_MOUNTS = frozenset({"/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/proc"})  # noqa: S108 - the same
-# An engine that remaps users mounts them writable, and leaves it to the owner of the files, who is root: so what counts
-# is whether a file there can be written to, which has a check of its own.
-_CGROUP_MOUNTS = "/sys/fs/cgroup"
-# Devices that do nothing to the host, and that every container has: nodes of its own, but in a user namespace, where
-# nobody can make any, mounts of the host's.
-_DEVICES = frozenset(f"/dev/{name}" for name in ("full", "null", "random", "tty", "urandom", "zero"))
-
-# What each mount that programs may write to must have. A file there can then neither raise privileges nor be a device;
-# programs are executed from the run's own mounts, and from nowhere else that can be written to.
-_NO_PRIVILEGE = frozenset({"nosuid", "nodev"})
-_MOUNT_OPTIONS = {
-    **dict.fromkeys(_OWN_MOUNTS, _NO_PRIVILEGE),
-    "/dev/shm": _NO_PRIVILEGE | {"noexec"},  # noqa: S108 - inside the container
-    "/dev/mqueue": _NO_PRIVILEGE | {"noexec"},
-}
-
 _NO_APPARMOR = "none on this host"
+_Row = tuple[str, object, object]  # a control's name, what was asked for, what was seen
 
 _UNSEEN_IN_GVISOR = frozenset(
     {"seccomp profile", "system calls refused", "apparmor", "user namespace", "workspace inodes"}
@@ -75,13 +59,29 @@ def prove(
     Under a runtime that promises gVisor's kernel, what cannot be seen in it is left out, or is the engine's word alone.
     """
     kernel = promised_kernel(runtime)
-    memory = (limits.memory_mib + limits.workspace_mib) * _MIB
-    # Below /proc the engine mounts /dev/null over what must not be read; such a mask is no place to write to.
-    given = {mount.target for mount in cage.mounts if mount.writable}
-    devices = _DEVICES if host.user_remapped else frozenset()
-    others = set(guest.writable_mounts) - _OWN_MOUNTS - _API_MOUNTS - {_CGROUP_MOUNTS} - devices - given
-    stray = sorted(mount for mount in others if not mount.startswith(("/proc/", f"{_CGROUP_MOUNTS}/")))
-    checks: Sequence[tuple[str, object, object]] = (
+    rows = [
+        *_rights(host, guest, cage),
+        *_files(host, guest, cage),
+        *_network(host, guest),
+        *_life(host, guest),
+        ("runtime", runtime, host.runtime),
+        ("kernel", kernel, seen_kernel(host.kernel, guest.kernel, names_gvisor=guest.kernel_names_gvisor)),
+        *_limits(limits, host, guest),
+        *_space(limits, host, guest, cage),
+    ]
+    if kernel is not Kernel.HOST:
+        other = _in_a_machine(host)
+        if kernel is Kernel.GVISOR:
+            other |= _in_gvisor(limits, host, guest)
+            rows = [row for row in rows if row[0] not in _UNSEEN_IN_GVISOR]
+        rows = [(name, *other.get(name, (want, got))) for name, want, got in rows]
+    return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in rows)
+
+
+def _rights(host: HostPosture, guest: GuestPosture, cage: Cage) -> list[_Row]:
+    """What its programs may do, and as whom."""
+    remapped = _users(host.user_remapped and not cage.mounts)
+    return [
         ("not privileged", False, host.privileged),
         ("capabilities dropped", True, host.capabilities_dropped_all and not host.capabilities_added),
         ("capabilities inside", 0, guest.effective_capabilities | guest.permitted_capabilities),
@@ -91,68 +91,113 @@ def prove(
         ("seccomp profile", seccomp.mark(), guest.seccomp_mark),
         ("system calls refused", [], sorted(guest.system_calls_open)),
         ("apparmor", _apparmor(host), guest.apparmor if host.apparmor else _NO_APPARMOR),
-        ("user namespace", _users(host.user_remapped and not cage.mounts), _users(not guest.root_is_host_root)),
-        (_user_control(cage), cage.user, f"{guest.uid}:{guest.gid}"),
-        ("main process not root", False, _is_root(host.user)),
+        ("user namespace", remapped, _users(not guest.root_is_host_root)),
+        ("own namespaces", [], seen.namespaces(host, guest)),
+        ("user" if cage.mounts else "non-root user", cage.user, f"{guest.uid}:{guest.gid}"),
+        ("no further groups", [], seen.groups(host, guest)),
+        ("main process not root", False, seen.is_root(host.user)),
+        ("clock", seen.CLOCK, seen.clock(host, guest)),
+    ]
+
+
+def _files(host: HostPosture, guest: GuestPosture, cage: Cage) -> list[_Row]:
+    """What it can reach as a file, of the host and of the kernel."""
+    unmasked, unguarded = seen.lists_short(host)
+    given = {mount.target for mount in cage.mounts if mount.writable}
+    mounts = sorted(mount.said for mount in cage.mounts)
+    return [
         ("root file system read-only", True, host.root_read_only and guest.root_read_only),
-        (_mount_control(cage), sorted(mount.said for mount in cage.mounts), sorted(host.binds)),
-        ("no other writable mounts", [], stray),
+        ("host mounts" if cage.mounts else "no host mounts", mounts, sorted(host.binds)),
+        ("no other writable mounts", [], seen.stray_mounts(host, guest, given)),
         ("control groups read-only", [], sorted(guest.cgroups_writable)),
-        ("mount options", [], _lax_mounts(guest)),
+        ("mount options", [], seen.lax_mounts(guest)),
+        ("no devices", [], seen.devices(host, guest)),
+        ("kernel files masked", [], sorted({*unmasked, *guest.kernel_files_unmasked})),
+        ("kernel files read-only", [], sorted({*unguarded, *guest.kernel_settings_open})),
+        ("kernel settings untouched", [], sorted(host.kernel_settings)),
         ("no engine socket", False, guest.engine_socket_visible),
+    ]
+
+
+def _network(host: HostPosture, guest: GuestPosture) -> list[_Row]:
+    return [
         ("no network interface", ("lo",), guest.interfaces),
         ("no route", 0, guest.routes),
         ("network none", True, host.network_none),
+        ("no network settings", [], sorted(host.network_settings)),
+        ("gateway unreachable", [], sorted(guest.gateways_open)),
+        ("metadata unreachable", [], sorted(guest.metadata_open)),
+        ("name servers unreachable", [], sorted(guest.resolvers_open)),
+    ]
+
+
+def _life(host: HostPosture, guest: GuestPosture) -> list[_Row]:
+    """How it starts and ends, and what is kept of it."""
+    return [
         ("log driver off", "none", host.log_driver),
-        ("init process", True, host.init),
-        ("runtime", runtime, host.runtime),
-        ("kernel", kernel, _kernel(host, guest)),
+        ("init process", True, host.init and seen.starts_with_init(guest)),
+        ("removed at its end", True, host.removed_at_end),
+        ("never restarted", "", host.restarted),
+    ]
+
+
+def _limits(limits: SandboxLimits, host: HostPosture, guest: GuestPosture) -> list[_Row]:
+    memory, nano = _memory(limits), int(limits.cpus * 1e9)
+    return [
         ("processes limit", (limits.pids, limits.pids), (host.pids_limit, guest.pids_max)),
         ("memory limit", (memory, memory), (host.memory_bytes, guest.memory_max_bytes)),
         ("no swap growth", memory, host.memory_swap_bytes),
-        ("cpu limit", int(limits.cpus * 1e9), host.nano_cpus),
+        ("memory killer on", True, not (host.memory_killer_off or guest.memory_killer_off)),
+        # The engine sets whole microseconds of each tenth of a second.
+        ("cpu limit", (nano, nano // 10_000), (host.nano_cpus, guest.cpu_quota)),
+        ("own control group", "", host.control_group_parent),
         ("open files limit", limits.open_files, guest.open_files_max),
         ("file size limit", limits.file_mib * _MIB, guest.file_max_bytes),
         ("no core dumps", 0, guest.core_max_bytes),
-        ("workspace size", limits.workspace_mib * _MIB, guest.workspace_bytes),
-        ("workspace inodes", limits.workspace_inodes, guest.workspace_inodes),
-    )
-    if kernel is Kernel.GVISOR:
-        other = _in_gvisor(limits, memory, host, guest)
-        shown = [check for check in checks if check[0] not in _UNSEEN_IN_GVISOR]
-        checks = [(name, *other.get(name, (want, got))) for name, want, got in shown]
-    return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in checks)
+    ]
 
 
-def _kernel(host: HostPosture, guest: GuestPosture) -> Kernel:
-    return seen_kernel(host.kernel, guest.kernel, names_gvisor=guest.kernel_names_gvisor)
+def _space(limits: SandboxLimits, host: HostPosture, guest: GuestPosture, cage: Cage) -> list[_Row]:
+    """The folders in memory. A room of the gate has one of its own, which is the one for temporary files."""
+    size, inodes = limits.workspace_mib * _MIB, limits.workspace_inodes
+    home = [] if cage.mounts else [("home size", HOME_SPACE, (guest.home_bytes, guest.home_inodes))]
+    own = (size, inodes) if cage.mounts else TMP_SPACE
+    return [
+        ("workspace size", size, guest.workspace_bytes),
+        ("workspace inodes", inodes, guest.workspace_inodes),
+        *home,
+        ("temporary files size", own, (guest.tmp_bytes, guest.tmp_inodes)),
+        ("shared memory size", (SHM_BYTES, SHM_BYTES), (host.shm_bytes, guest.shm_bytes)),
+    ]
 
 
-def _in_gvisor(
-    limits: SandboxLimits, memory: int, host: HostPosture, guest: GuestPosture
-) -> dict[str, tuple[object, object]]:
+def _in_a_machine(host: HostPosture) -> dict[str, tuple[object, object]]:
+    """The same under another kernel, whose first namespaces are not the host's."""
+    return {"own namespaces": ([], sorted(host.namespaces_shared))}
+
+
+def _in_gvisor(limits: SandboxLimits, host: HostPosture, guest: GuestPosture) -> dict[str, tuple[object, object]]:
     """What is asked for and seen of controls that gVisor shows in another way, or leaves to the engine's word."""
+    memory, (unmasked, unguarded) = _memory(limits), seen.lists_short(host)
     # All the memory that its kernel was given: the bound, or what the host has where that is less.
     bounded = 0 < guest.memory_total_bytes <= memory
     return {
         "seccomp filter": (seccomp.OWN_FILTER, host.seccomp),
-        "mount options": ([], _lax_mounts(guest, told=frozenset({"noexec"}))),
+        "mount options": ([], seen.lax_mounts(guest, told=frozenset({"noexec"}))),
+        "kernel files masked": ([], unmasked),
+        "kernel files read-only": ([], unguarded),
         "processes limit": (limits.pids, host.pids_limit),
         "memory limit": ((memory, True), (host.memory_bytes, bounded)),
+        "cpu limit": (int(limits.cpus * 1e9), host.nano_cpus),
+        "home size": (HOME_SPACE[0], guest.home_bytes),
+        "temporary files size": (TMP_SPACE[0], guest.tmp_bytes),
+        "shared memory size": (SHM_BYTES, host.shm_bytes),
     }
 
 
-def _lax_mounts(guest: GuestPosture, told: frozenset[str] = _NO_PRIVILEGE | {"noexec"}) -> list[str]:
-    """The writable mounts that lack an option, each with what it lacks; one whose options were not told lacks all."""
-    entries = [entry.partition(" ") for entry in guest.mount_options]
-    lacking = []
-    for mount in sorted(_MOUNT_OPTIONS.keys() & set(guest.writable_mounts)):
-        # What is mounted twice at one place is told twice; the upper one may be taken away again.
-        layers = [text.split(",") for path, _, text in entries if path == mount]
-        needed = _MOUNT_OPTIONS[mount] & told
-        missing = {option for option in needed if not all(option in layer for layer in layers or [[]])}
-        lacking += [f"{mount} without {','.join(sorted(missing))}"] if missing else []
-    return lacking
+def _memory(limits: SandboxLimits) -> int:
+    """Bytes: the workspace lives in memory, and is charged to the same bound as the programs."""
+    return (limits.memory_mib + limits.workspace_mib) * _MIB
 
 
 def _apparmor(host: HostPosture) -> str:
@@ -164,35 +209,21 @@ def _users(remapped: bool) -> str:
     return "remapped" if remapped else "the host's"
 
 
-def _user_control(cage: Cage) -> str:
-    return "user" if cage.mounts else "non-root user"
-
-
-def _mount_control(cage: Cage) -> str:
-    return "host mounts" if cage.mounts else "no host mounts"
-
-
 def _said(value: object) -> str:
     """The value as JSON writes it, text as it is."""
     return str(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _is_root(user: str) -> bool:
-    """Whether the engine's `USER[:GROUP]` is root; no user at all means root."""
-    name = user.partition(":")[0]
-    return name in ("", "root") or (name.isdecimal() and int(name) == 0)
 
 
 def require(checks: Sequence[Check]) -> None:
     """Nothing happens when every control is active.
 
     Raises:
-        PostureFailed: naming each control that is not.
+        PostureFailed: naming each control that is not, and what to look at for it.
     """
     missed = [check for check in checks if not check.active]
     if missed:
         said = "; ".join(f"{check.control}: expected {check.expected}, seen {check.seen}" for check in missed)
         raise PostureFailed(
             f"the workspace is not as safe as the policy asks: {said}",
-            hint="The engine accepted the setting and did not enforce it; see `runner doctor`.",
+            hint=" ".join(dict.fromkeys(mend_of(check.control) for check in missed)),
         )

@@ -31,6 +31,9 @@ from runner.model.tree import EntryKind, ScanEntry
 
 __all__ = [
     "ABSENT",
+    "HOME_SPACE",
+    "SHM_BYTES",
+    "TMP_SPACE",
     "ByteStream",
     "Engine",
     "EngineInfo",
@@ -59,6 +62,12 @@ __all__ = [
     "SpawnRequest",
     "SpawnResult",
 ]
+
+HOME_SPACE = (1024 << 20, 400_000)
+"""Bytes and inodes of a workspace's home: package managers' caches during set-up; emptied before the first call."""
+TMP_SPACE = (512 << 20, 100_000)
+"""The same of its folder for temporary files."""
+SHM_BYTES = 64 << 20
 
 ABSENT = "absent"
 """Precondition of a write: nothing is at the path."""
@@ -307,6 +316,24 @@ class GuestPosture:
     workspace_bytes: int
     workspace_inodes: int
     engine_socket_visible: bool
+    groups: tuple[str, ...]  # supplementary ones, by number
+    devices: tuple[str, ...]  # nodes below /dev without terminals: kind, numbers, path
+    namespaces_first: tuple[str, ...]  # kinds of which it has the machine's first, which no container has
+    kernel_files_unmasked: tuple[str, ...]
+    kernel_settings_open: tuple[str, ...]  # of the kernel's own files those that are not on a read-only mount
+    main_command: str  # what process 1 was started as
+    memory_killer_off: bool  # passed over when memory runs out
+    clock_unix: int  # s
+    clock_settable: bool
+    cpu_quota: int | None  # us of processors in each 100 ms
+    home_bytes: int
+    home_inodes: int
+    tmp_bytes: int
+    tmp_inodes: int
+    shm_bytes: int
+    gateways_open: tuple[str, ...]  # addresses of each kind for which a packet would leave
+    metadata_open: tuple[str, ...]
+    resolvers_open: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +359,19 @@ class HostPosture:
     pids_limit: int
     nano_cpus: int
     runtime: str
+    groups_added: tuple[str, ...]
+    devices: tuple[str, ...]  # devices of the host, requests for some, and rules that let more of them be used
+    namespaces_shared: tuple[str, ...]  # kinds that it has with the host or another container: KIND=WHOSE
+    masked_paths: frozenset[str]
+    read_only_paths: frozenset[str]
+    memory_killer_off: bool
+    shm_bytes: int
+    control_group_parent: str
+    kernel_settings: tuple[str, ...]  # sysctls
+    network_settings: tuple[str, ...]  # name servers, hosts, links, ports: the engine's names of those that are set
+    removed_at_end: bool
+    restarted: str  # when the engine starts it again; empty for never
+    clock_unix: int  # s, on this side while it was asked
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,7 @@ class DockerContainers:
             hostname="workspace",
             working_dir="/",
             environment={},
-            network_disabled=True,
+            network_disabled=plan.network_disabled,
             host_config={**self._api.create_host_config(**plan.host), **plan.bare_host},
         )
         return str(made["Id"])

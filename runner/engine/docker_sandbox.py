@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,8 @@ _HELPER = ("/usr/bin/python3", "-I", "-S", "/opt/runner/helper.pyc")  # compiled
 _HELPER_END_SECONDS = 10.0
 _RUN_BEGINS = "SIGURG"  # to the keeper; only the engine, and root, can send it one
 _ENGINES_APPARMOR = "docker-default"  # what the engine loads, and puts on every container that names no other
+_NAMESPACES = {"cgroup": "Cgroupns", "ipc": "Ipc", "pid": "Pid", "uts": "UTS"}
+_NETWORK_SETTINGS = (*("Dns", "DnsOptions", "DnsSearch", "ExtraHosts", "Links", "PortBindings", "PublishAllPorts"),)
 _NO_NEW_PRIVILEGES = ("no-new-privileges", "no-new-privileges=true")  # `=false` is an option too
 
 
@@ -114,6 +117,7 @@ class DockerSandbox(HelperChannel):
             apparmor=_ENGINES_APPARMOR if "apparmor" in security else "",
             user_remapped=not {"userns", "rootless"}.isdisjoint(security),
             kernel=self._engine.kernel,
+            clock_unix=int(time.time()),
         )
 
     def begin_run(self) -> None:
@@ -164,4 +168,35 @@ def _posture(host: dict[str, Any], config: dict[str, Any], mounts: list[dict[str
         pids_limit=int(host.get("PidsLimit") or 0),
         nano_cpus=int(host.get("NanoCpus") or 0),
         runtime=str(host.get("Runtime", "")),
+        groups_added=tuple(str(group) for group in host.get("GroupAdd") or ()),
+        devices=_devices(host),
+        namespaces_shared=_shared(host),
+        masked_paths=frozenset(str(path) for path in host.get("MaskedPaths") or ()),
+        read_only_paths=frozenset(str(path) for path in host.get("ReadonlyPaths") or ()),
+        memory_killer_off=bool(host.get("OomKillDisable")) or int(host.get("OomScoreAdj") or 0) < 0,
+        shm_bytes=int(host.get("ShmSize") or 0),
+        control_group_parent=str(host.get("CgroupParent") or ""),
+        kernel_settings=tuple(f"{name}={value}" for name, value in sorted((host.get("Sysctls") or {}).items())),
+        network_settings=_network_settings(host, config),
+        removed_at_end=bool(host.get("AutoRemove")),
+        restarted=str((host.get("RestartPolicy") or {}).get("Name") or "no").removeprefix("no"),
+        clock_unix=0,
     )
+
+
+def _devices(host: dict[str, Any]) -> tuple[str, ...]:
+    mapped = [f"{d.get('PathOnHost')}:{d.get('PathInContainer')}" for d in host.get("Devices") or ()]
+    rules = [f"rule {rule}" for rule in host.get("DeviceCgroupRules") or ()]
+    return tuple([*mapped, *rules, *(f"request {one.get('Driver')}" for one in host.get("DeviceRequests") or ())])
+
+
+def _shared(host: dict[str, Any]) -> tuple[str, ...]:
+    """Kinds of namespaces that are not the container's own; users are seen from inside, and the network elsewhere."""
+    said = {name: str(host.get(f"{key}Mode") or "") for name, key in _NAMESPACES.items()}
+    own = {"cgroup": ("private",), "ipc": ("private", "none"), "pid": ("",), "uts": ("",)}
+    return tuple(f"{name}={whose or 'not said'}" for name, whose in said.items() if whose not in own[name])
+
+
+def _network_settings(host: dict[str, Any], config: dict[str, Any]) -> tuple[str, ...]:
+    enabled = [] if config.get("NetworkDisabled") else ["NetworkEnabled"]
+    return tuple([*enabled, *(name for name in _NETWORK_SETTINGS if host.get(name))])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner.engine import seccomp
-from runner.engine.contract import Mount, SandboxSpec
+from runner.engine.contract import HOME_SPACE, SHM_BYTES, TMP_SPACE, Mount, SandboxSpec
 
 __all__ = [
     "KEEPER",
@@ -20,6 +20,8 @@ __all__ = [
     "LABEL_DEADLINE",
     "LABEL_ROLE",
     "LABEL_RUN",
+    "MASKED",
+    "READ_ONLY",
     "ContainerPlan",
     "called_in_errors",
     "container_plan",
@@ -35,9 +37,6 @@ KEEPER = "900:900"
 """The main process runs as another uid than repository code, which therefore cannot signal it."""
 
 MIB = 1024 * 1024
-HOME_MIB = 1024  # package managers' caches during set-up; emptied before the first call
-TMP_MIB = 512
-HOME_INODES = 400_000
 _CONTROLLERS = (
     *("blkio", "cpu", "cpuacct", "cpu,cpuacct", "cpuset", "devices", "freezer", "hugetlb", "memory", "misc"),
     *("net_cls", "net_cls,net_prio", "net_prio", "perf_event", "pids", "rdma", "systemd", "unified"),
@@ -45,11 +44,17 @@ _CONTROLLERS = (
 # The engine's own list, whose place this takes, and the control groups of both versions. An engine that remaps users
 # mounts those writable: a room of the gate, which runs as the host's root where the controller does, could raise its
 # own limits. And crun leaves the folder above them to everybody. What is not there is passed over.
-_READ_ONLY = (
+READ_ONLY = (
     *("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"),
     *("/sys/fs/cgroup", *(f"/sys/fs/cgroup/{name}" for name in _CONTROLLERS)),
 )
-TMP_INODES = 100_000
+# The engine's own list too, with what later engines have added: out of these the host's keys can be read, and by timing
+# or the power that is used what others do.
+MASKED = (
+    *("/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats"),
+    *("/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats"),
+    *("/sys/devices/virtual/powercap", "/sys/firmware"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +68,13 @@ class ContainerPlan:
     labels: dict[str, str]
     host: dict[str, Any]
     bare_host: dict[str, Any] = field(default_factory=dict)  # of the host config, what the SDK has no word for
+    network_disabled: bool = True
 
 
-def _tmpfs(size_mib: int, inodes: int, *, user: str, mode: str) -> str:
+def _tmpfs(size_bytes: int, inodes: int, *, user: str, mode: str) -> str:
     uid, _, gid = user.partition(":")
     # nosuid and nodev: a file made here can neither raise privileges nor be a device. exec stays: projects run here.
-    return f"rw,exec,nosuid,nodev,size={size_mib}m,nr_inodes={inodes},mode={mode},uid={uid},gid={gid}"
+    return f"rw,exec,nosuid,nodev,size={size_bytes // MIB}m,nr_inodes={inodes},mode={mode},uid={uid},gid={gid}"
 
 
 def _mount(mount: Mount) -> dict[str, Any]:
@@ -84,13 +90,13 @@ def _mount(mount: Mount) -> dict[str, Any]:
 
 def _own_folders(spec: SandboxSpec) -> dict[str, str]:
     limits = spec.limits
-    own = _tmpfs(limits.workspace_mib, limits.workspace_inodes, user=spec.user, mode="0755")
+    own = _tmpfs(limits.workspace_mib * MIB, limits.workspace_inodes, user=spec.user, mode="0755")
     if spec.role != "workspace":
         return {root_of(spec): own}
     return {
         root_of(spec): own,
-        "/home/agent": _tmpfs(HOME_MIB, HOME_INODES, user=spec.user, mode="0700"),
-        "/tmp": _tmpfs(TMP_MIB, TMP_INODES, user="0:0", mode="1777"),  # noqa: S108 - inside the container
+        "/home/agent": _tmpfs(*HOME_SPACE, user=spec.user, mode="0700"),
+        "/tmp": _tmpfs(*TMP_SPACE, user="0:0", mode="1777"),  # noqa: S108 - inside the container
     }
 
 
@@ -131,7 +137,8 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = 
         "runtime": spec.runtime,
         "log_config": {"Type": "none"},  # the guest must not fill the host's disk through its output
         "ipc_mode": "private",
-        "shm_size": 64 * MIB,
+        "cgroupns": "private",  # where the host has version 1, the engine would let it see the host's groups
+        "shm_size": SHM_BYTES,
         "mem_limit": memory,
         "memswap_limit": memory,  # equal to memory: no growth into swap
         "nano_cpus": int(limits.cpus * 1_000_000_000),
@@ -163,5 +170,5 @@ def container_plan(spec: SandboxSpec, *, seconds_to_live: int, remapped: bool = 
         user=KEEPER,
         labels=labels,
         host=host,
-        bare_host={"ReadonlyPaths": list(_READ_ONLY)},
+        bare_host={"MaskedPaths": list(MASKED), "ReadonlyPaths": list(READ_ONLY)},
     )

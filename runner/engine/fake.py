@@ -19,6 +19,9 @@ from pathspec import GitIgnoreSpec
 from runner.engine import seccomp
 from runner.engine.contract import (
     ABSENT,
+    HOME_SPACE,
+    SHM_BYTES,
+    TMP_SPACE,
     ByteStream,
     EngineInfo,
     FileContent,
@@ -41,6 +44,7 @@ from runner.engine.contract import (
     SpawnRequest,
     SpawnResult,
 )
+from runner.engine.docker_spec import MASKED, READ_ONLY
 from runner.engine.fake_tree import FakeTree
 from runner.engine.helper_ere import BadPattern, translate_ere
 from runner.model.errors import EngineUnavailable, SandboxLost
@@ -104,6 +108,24 @@ GOOD_GUEST = GuestPosture(
     workspace_bytes=1 << 30,
     workspace_inodes=200_000,
     engine_socket_visible=False,
+    groups=(),
+    devices=("c 1:3 /dev/null", "c 1:9 /dev/urandom"),
+    namespaces_first=(),
+    kernel_files_unmasked=(),
+    kernel_settings_open=(),
+    main_command="/sbin/docker-init -- /opt/runner/keeper.sh 360",
+    memory_killer_off=False,
+    clock_unix=1_700_000_000,
+    clock_settable=False,
+    cpu_quota=200_000,
+    home_bytes=HOME_SPACE[0],
+    home_inodes=HOME_SPACE[1],
+    tmp_bytes=TMP_SPACE[0],
+    tmp_inodes=TMP_SPACE[1],
+    shm_bytes=SHM_BYTES,
+    gateways_open=(),
+    metadata_open=(),
+    resolvers_open=(),
 )
 GOOD_HOST = HostPosture(
     privileged=False,
@@ -125,6 +147,19 @@ GOOD_HOST = HostPosture(
     pids_limit=512,
     nano_cpus=2_000_000_000,
     runtime="runc",
+    groups_added=(),
+    devices=(),
+    namespaces_shared=(),
+    masked_paths=frozenset(MASKED),
+    read_only_paths=frozenset(READ_ONLY),
+    memory_killer_off=False,
+    shm_bytes=SHM_BYTES,
+    control_group_parent="",
+    kernel_settings=(),
+    network_settings=(),
+    removed_at_end=True,
+    restarted="",
+    clock_unix=1_700_000_000,
 )
 
 
@@ -446,7 +481,10 @@ class FakeEngine:
             file_max_bytes=limits.file_mib << 20,
             workspace_bytes=limits.workspace_mib << 20,
             workspace_inodes=limits.workspace_inodes,
+            cpu_quota=int(limits.cpus * 100_000),
         )
+        if spec.role != "workspace":  # all that a room has of its own
+            guest = replace(guest, tmp_bytes=guest.workspace_bytes, tmp_inodes=guest.workspace_inodes)
         host = replace(
             self.host,
             binds=(*self.host.binds, *(mount.said for mount in spec.mounts)),

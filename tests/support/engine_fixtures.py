@@ -32,14 +32,18 @@ _PROGRAMS = ("crun", "dockerd", "nsenter", "runc", "runsc", "unshare")
 
 @pytest.fixture
 def asking_for(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """What is put here goes into the plan of each container that is started, by the name that the SDK or engine has."""
+    """What is put here goes into the plan of each container that is started.
+
+    By the name that the SDK or engine has, or that the plan has: `user` and `network_disabled` are no host settings.
+    """
     changes: dict[str, Any] = {}
 
     def plan(spec: SandboxSpec, **how: Any) -> docker_spec.ContainerPlan:
         made = docker_spec.container_plan(spec, **how)
+        own = {name: value for name, value in changes.items() if name in ("user", "network_disabled")}
         bare = {name: value for name, value in changes.items() if name in made.bare_host}
-        host = {name: value for name, value in changes.items() if name not in made.bare_host}
-        return replace(made, host={**made.host, **host}, bare_host={**made.bare_host, **bare})
+        host = {name: value for name, value in changes.items() if name not in {*own, *bare}}
+        return replace(made, host={**made.host, **host}, bare_host={**made.bare_host, **bare}, **own)
 
     monkeypatch.setattr(docker_engine, "container_plan", plan)
     yield changes

@@ -7,7 +7,9 @@ from dataclasses import fields, replace
 import pytest
 
 from runner.controller.posture import Cage, Check, prove, require
+from runner.controller.posture_mends import MENDS, REACHABLE, mend_of
 from runner.engine.contract import GuestPosture, HostPosture, Mount, SandboxLimits, SandboxSpec
+from runner.engine.docker_spec import MASKED, READ_ONLY
 from runner.engine.fake import FakeEngine
 from runner.model.errors import ExitCode, PostureFailed
 
@@ -44,6 +46,19 @@ HOST_OFF = [
     ("pids_limit", 0, "processes limit"),
     ("nano_cpus", 0, "cpu limit"),
     ("runtime", "other", "runtime"),
+    ("groups_added", ("0",), "no further groups"),
+    ("devices", ("/dev/sda:/dev/disk",), "no devices"),
+    ("namespaces_shared", ("pid=host",), "own namespaces"),
+    ("masked_paths", frozenset(MASKED[1:]), "kernel files masked"),
+    ("read_only_paths", frozenset(READ_ONLY[1:]), "kernel files read-only"),
+    ("memory_killer_off", True, "memory killer on"),
+    ("shm_bytes", 8 << 30, "shared memory size"),
+    ("control_group_parent", "/other", "own control group"),
+    ("kernel_settings", ("kernel.shmmax=1",), "kernel settings untouched"),
+    ("network_settings", ("Dns",), "no network settings"),
+    ("removed_at_end", False, "removed at its end"),
+    ("restarted", "always", "never restarted"),
+    ("clock_unix", HOST.clock_unix + 61, "clock"),
 ]
 GUEST_OFF = [
     ("uid", 0, "non-root user"),
@@ -72,6 +87,24 @@ GUEST_OFF = [
     ("workspace_bytes", 1 << 50, "workspace size"),
     ("workspace_inodes", 0, "workspace inodes"),
     ("engine_socket_visible", True, "no engine socket"),
+    ("groups", ("1000", "999"), "no further groups"),
+    ("devices", ("c 1:3 /dev/null", "c 10:232 /dev/kvm"), "no devices"),
+    ("namespaces_first", ("pid",), "own namespaces"),
+    ("kernel_files_unmasked", ("/proc/kcore",), "kernel files masked"),
+    ("kernel_settings_open", ("/proc/sys",), "kernel files read-only"),
+    ("main_command", "/sbin/init", "init process"),
+    ("memory_killer_off", True, "memory killer on"),
+    ("clock_unix", GUEST.clock_unix - 61, "clock"),
+    ("clock_settable", True, "clock"),
+    ("cpu_quota", None, "cpu limit"),
+    ("home_bytes", 16 << 30, "home size"),
+    ("home_inodes", 0, "home size"),
+    ("tmp_bytes", 16 << 30, "temporary files size"),
+    ("tmp_inodes", 0, "temporary files size"),
+    ("shm_bytes", 8 << 30, "shared memory size"),
+    ("gateways_open", ("172.17.0.1",), "gateway unreachable"),
+    ("metadata_open", ("169.254.169.254",), "metadata unreachable"),
+    ("resolvers_open", ("192.0.2.53",), "name servers unreachable"),
 ]
 
 
@@ -160,6 +193,13 @@ GVISOR = replace(
     pids_max=None,
     memory_max_bytes=None,
     workspace_inodes=0,
+    namespaces_first=("pid",),
+    kernel_files_unmasked=("/proc/kcore",),
+    kernel_settings_open=("/proc/sys",),
+    cpu_quota=None,
+    home_inodes=0,
+    tmp_inodes=0,
+    shm_bytes=0,
     writable_mounts=("/dev", "/tmp", "/proc", "/dev/pts", "/dev/shm", "/workspace", "/home/agent"),
     mount_options=("/dev rw", "/tmp rw", "/proc rw,noexec", "/dev/shm rw,noexec", "/workspace rw", "/home/agent rw"),
 )
@@ -208,7 +248,7 @@ def test_runc_under_the_name_of_a_stronger_runtime_is_seen(runtime: str) -> None
 
 
 def test_a_virtual_machine_shows_another_kernel_and_every_control_of_a_container() -> None:
-    host, guest = replace(HOST, runtime="kata"), replace(GUEST, kernel="6.12.0-vm")
+    host, guest = replace(HOST, runtime="kata"), replace(GUEST, kernel="6.12.0-vm", namespaces_first=("uts",))
     assert missed(host, guest, "kata") == []
     assert missed(host, replace(guest, seccomp_mode=0), "kata") == ["seccomp filter"]
     assert missed(host, replace(guest, kernel_names_gvisor=True), "kata") == ["kernel"]
@@ -267,14 +307,38 @@ def test_any_other_bound_of_a_file_than_the_policys_is_none(size: int) -> None:
 
 
 def test_all_that_failed_is_named() -> None:
+    off = [Check("runtime", "a", "b", False), Check("no route", "a", "a", True), Check("kernel", "c", "d", False)]
     with pytest.raises(PostureFailed) as failed:
-        require([Check("one", "a", "b", False), Check("two", "a", "a", True), Check("three", "c", "d", False)])
-    assert "one" in failed.value.message and "three" in failed.value.message and "two" not in failed.value.message
+        require(off)
+    said = failed.value.message
+    assert "runtime:" in said and "kernel:" in said and "no route" not in said
+    assert failed.value.hint == f"{MENDS['runtime']} {MENDS['kernel']}"
+
+
+def test_one_sentence_is_said_once_for_all_controls_that_it_mends() -> None:
+    with pytest.raises(PostureFailed) as failed:
+        require([Check(name, "a", "b", False) for name in ("no route", "network none")])
+    assert failed.value.hint == MENDS["no route"]
+
+
+def test_every_control_has_a_mend_of_its_own_and_no_mend_is_without_a_control() -> None:
+    proved = {check.control for cage in (Cage(), ROOM) for check in prove(LIMITS, "runc", HOST, GUEST, cage)}
+    assert proved | {"hooks path"} == MENDS.keys()
+    assert all(sentence.endswith(".") for sentence in MENDS.values())
+    assert "network.run.allow" in mend_of(f"{REACHABLE}registry.example:443")
 
 
 ROOM = Cage("1234:1234", (Mount("/srv/mirror", writable=True), Mount("/srv/ca.pem")))
 ROOM_HOST = replace(HOST, binds=("/srv/ca.pem:/srv/ca.pem:ro", "/srv/mirror:/srv/mirror:rw"))
-ROOM_GUEST = replace(GUEST, uid=1234, gid=1234, writable_mounts=(*GUEST.writable_mounts, "/srv/mirror"))
+ROOM_GUEST = replace(
+    GUEST,
+    uid=1234,
+    gid=1234,
+    groups=(),
+    writable_mounts=(*GUEST.writable_mounts, "/srv/mirror"),
+    tmp_bytes=GUEST.workspace_bytes,
+    tmp_inodes=GUEST.workspace_inodes,
+)
 
 
 def missed_in_room(host: HostPosture = ROOM_HOST, guest: GuestPosture = ROOM_GUEST) -> list[str]:
@@ -310,6 +374,23 @@ def test_a_room_that_runs_as_somebody_else_fails_its_proof() -> None:
 
 def test_a_workspace_may_have_no_mount_that_a_room_may_have() -> None:
     assert missed(host=ROOM_HOST) == ["no host mounts"]
+
+
+def test_a_room_has_no_home_and_its_folder_is_the_one_for_temporary_files() -> None:
+    assert missed_in_room(guest=replace(ROOM_GUEST, home_bytes=0)) == []
+    assert missed_in_room(guest=replace(ROOM_GUEST, tmp_bytes=GUEST.tmp_bytes)) == ["temporary files size"]
+
+
+@pytest.mark.parametrize(
+    "command", ["/bin/bash /opt/runner/keeper.sh 9", "/opt/runner/keeper.sh -- 9", "init -- sh", ""]
+)
+def test_who_is_first_inside_must_be_the_engines_init_and_start_the_keeper(command: str) -> None:
+    assert missed(guest=replace(GUEST, main_command=command)) == ["init process"]
+
+
+@pytest.mark.parametrize("node", ["c 1:3 /dev/zero", "b 8:0 /dev/null", "c 1:1 /dev/mem"])
+def test_a_device_under_a_usual_name_is_not_taken_for_the_usual_one(node: str) -> None:
+    assert missed(guest=replace(GUEST, devices=(node,))) == ["no devices"]
 
 
 def test_on_a_remapping_engine_a_room_with_folders_of_the_host_keeps_the_hosts_users() -> None:

@@ -382,11 +382,20 @@ HOST_CONFIG: dict[str, Any] = {
     "PidsLimit": 16,
     "NanoCpus": 7,
     "Runtime": "runc",
+    "CgroupnsMode": "private",
+    "IpcMode": "private",
+    "PidMode": "",
+    "UTSMode": "",
+    "AutoRemove": True,
+    "RestartPolicy": {"Name": "no", "MaximumRetryCount": 0},
+    "ShmSize": 64,
+    "MaskedPaths": ["/proc/kcore"],
+    "ReadonlyPaths": ["/proc/sys"],
 }
 
 
 def seen(mounts: list[dict[str, Any]] | None = None, **changes: Any) -> Any:
-    return _posture({**HOST_CONFIG, **changes}, {"User": "900:900"}, mounts or [])
+    return _posture({**HOST_CONFIG, **changes}, {"User": "900:900", "NetworkDisabled": True}, mounts or [])
 
 
 def test_the_posture_of_a_good_container() -> None:
@@ -396,6 +405,14 @@ def test_the_posture_of_a_good_container() -> None:
     assert (good.network_none, good.binds, good.log_driver, good.user) == (True, (), "none", "900:900")
     assert (good.init, good.memory_bytes, good.memory_swap_bytes) == (True, 5, 5)
     assert (good.pids_limit, good.nano_cpus, good.runtime) == (16, 7, "runc")
+    assert (good.groups_added, good.devices, good.namespaces_shared, good.kernel_settings) == ((), (), (), ())
+    assert (good.masked_paths, good.read_only_paths) == (frozenset({"/proc/kcore"}), frozenset({"/proc/sys"}))
+    assert (good.memory_killer_off, good.shm_bytes, good.control_group_parent) == (False, 64, "")
+    assert (good.network_settings, good.removed_at_end, good.restarted) == ((), True, "")
+
+
+def test_a_network_that_was_not_turned_off_is_told() -> None:
+    assert _posture(HOST_CONFIG, {}, []).network_settings == ("NetworkEnabled",)
 
 
 @pytest.mark.parametrize(
@@ -418,6 +435,27 @@ def test_the_posture_of_a_good_container() -> None:
         ({"Init": None}, "init", False),
         ({"PidsLimit": None}, "pids_limit", 0),
         ({"Memory": None}, "memory_bytes", 0),
+        ({"GroupAdd": ["docker"]}, "groups_added", ("docker",)),
+        ({"Devices": [{"PathOnHost": "/dev/sda", "PathInContainer": "/dev/x"}]}, "devices", ("/dev/sda:/dev/x",)),
+        ({"DeviceCgroupRules": ["b *:* rwm"]}, "devices", ("rule b *:* rwm",)),
+        ({"DeviceRequests": [{"Driver": "nvidia"}]}, "devices", ("request nvidia",)),
+        ({"PidMode": "host"}, "namespaces_shared", ("pid=host",)),
+        ({"PidMode": "container:other"}, "namespaces_shared", ("pid=container:other",)),
+        ({"IpcMode": "shareable"}, "namespaces_shared", ("ipc=shareable",)),
+        ({"UTSMode": "host"}, "namespaces_shared", ("uts=host",)),
+        ({"CgroupnsMode": None}, "namespaces_shared", ("cgroup=not said",)),
+        ({"MaskedPaths": None}, "masked_paths", frozenset()),
+        ({"ReadonlyPaths": None}, "read_only_paths", frozenset()),
+        ({"OomKillDisable": True}, "memory_killer_off", True),
+        ({"OomScoreAdj": -900}, "memory_killer_off", True),
+        ({"OomScoreAdj": 500}, "memory_killer_off", False),
+        ({"CgroupParent": "/other"}, "control_group_parent", "/other"),
+        ({"Sysctls": {"net.a": "1"}}, "kernel_settings", ("net.a=1",)),
+        ({"Dns": ["192.0.2.1"]}, "network_settings", ("Dns",)),
+        ({"ExtraHosts": ["a:1.2.3.4"]}, "network_settings", ("ExtraHosts",)),
+        ({"AutoRemove": None}, "removed_at_end", False),
+        ({"RestartPolicy": {"Name": "unless-stopped"}}, "restarted", "unless-stopped"),
+        ({"RestartPolicy": None}, "restarted", ""),
     ],
 )
 def test_a_control_that_the_engine_did_not_set_is_seen_missing(

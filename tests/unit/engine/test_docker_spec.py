@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from runner.engine import seccomp
 from runner.engine.contract import Mount, SandboxLimits, SandboxSpec
-from runner.engine.docker_spec import ContainerPlan, called_in_errors, container_plan
+from runner.engine.docker_spec import MASKED, READ_ONLY, ContainerPlan, called_in_errors, container_plan
+from tests.support.local_stream import HELPER
 
 LIMITS = SandboxLimits(
     run_seconds=1800,
@@ -65,6 +67,7 @@ def test_the_whole_plan() -> None:
             "runtime": "runc",
             "log_config": {"Type": "none"},
             "ipc_mode": "private",
+            "cgroupns": "private",
             "shm_size": 64 * MIB,
             "mem_limit": 3072 * MIB,
             "memswap_limit": 3072 * MIB,
@@ -82,8 +85,23 @@ def test_the_whole_plan() -> None:
                 "/tmp": "rw,exec,nosuid,nodev,size=512m,nr_inodes=100000,mode=1777,uid=0,gid=0",
             },
         },
-        bare_host={"ReadonlyPaths": [*ENGINES_OWN, "/sys/fs/cgroup", *(f"/sys/fs/cgroup/{name}" for name in GROUPS)]},
+        bare_host={
+            "MaskedPaths": list(MASKED),
+            "ReadonlyPaths": [*ENGINES_OWN, "/sys/fs/cgroup", *(f"/sys/fs/cgroup/{name}" for name in GROUPS)],
+        },
+        network_disabled=True,
     )
+
+
+def test_what_is_hidden_of_the_kernels_files_is_what_the_helper_looks_for() -> None:
+    source = ast.parse(HELPER.read_text(encoding="utf-8"))
+    told = {ast.unparse(node.targets[0]): node.value for node in source.body if isinstance(node, ast.Assign)}
+    assert set(MASKED) == set(_words(told["MASKED"]))
+    assert set(_words(told["KERNEL_SETTINGS"])) == {path for path in READ_ONLY if path.startswith("/proc/")}
+
+
+def _words(value: ast.expr) -> list[str]:
+    return [node.value for node in ast.walk(value) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 @pytest.mark.parametrize(
