@@ -345,6 +345,12 @@ class CanaryTold(Form):
     seen: list[CanarySeen]
 
 
+class EngineTold(Form):
+    """Flaws that let containers out, and of which the engine's versions do not say whether they are mended."""
+
+    unclear: list[str]
+
+
 class ReportFile(Form):
     """report.json. A key that has a default is missing when the run did not get that far."""
 
@@ -356,6 +362,7 @@ class ReportFile(Form):
     request: RequestTold
     limits: dict[str, float] | None = None
     image: ImageTold | None = None
+    engine: EngineTold | None = None
     gate: Gate | None = None
     warm: WarmTold | None = None
     repository: Repository | None = None

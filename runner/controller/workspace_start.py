@@ -62,6 +62,7 @@ class WorkspaceStart:
         run = self._run
         run.watch.start("start")
         sandbox = self._ready or self._starting.sandbox()
+        self._say_doubts()
         run.watch.start("posture")
         if self._ready is not None:
             return sandbox  # proved as it was handed over
@@ -69,6 +70,13 @@ class WorkspaceStart:
         self._note(checks)
         posture.require(checks)
         return sandbox
+
+    def _say_doubts(self) -> None:
+        """What the engine may let out is no reason to refuse a run, and one that its reader must know."""
+        unclear = self._run.host.engine.doubts()
+        if unclear:
+            self._run.facts["engine"] = {"unclear": list(unclear)}
+            self._run.progress(f"WARNING: the engine may let containers out: {'; '.join(unclear)}; see `runner doctor`")
 
     def _tell(self, spec: SandboxSpec, *, warm: bool) -> None:
         told = {"image": spec.image, "deadline_unix": spec.deadline_unix, "warm": warm}

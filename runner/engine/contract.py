@@ -598,6 +598,10 @@ class Engine(Protocol):
         """A fresh sandbox, hardened, empty workspace, ready for operations. On any failure nothing is left."""
         ...
 
+    def doubts(self) -> tuple[str, ...]:
+        """A line for each flaw that may let containers out of what started the last sandbox; nothing is asked."""
+        ...
+
     def objects(self) -> list[SandboxInfo]:
         """Everything that carries our labels, of every controller."""
         ...

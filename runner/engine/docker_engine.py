@@ -10,7 +10,9 @@ import contextlib
 import os
 import re
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -27,7 +29,7 @@ from runner.engine.docker_spec import (
     container_plan,
     root_of,
 )
-from runner.engine.known_flaws import Component, require_sound_engine
+from runner.engine.known_flaws import Component, doubts, require_sound_engine
 from runner.model.errors import EngineUnavailable
 
 __all__ = ["DockerEngine", "components_of"]
@@ -35,6 +37,8 @@ __all__ = ["DockerEngine", "components_of"]
 _API_TIMEOUT_SECONDS = 30  # one engine call; a start on a loaded host takes a few seconds
 _UNIX_SECONDS = re.compile(r"[0-9]{1,11}")  # up to the year 5138; a label is anybody's who may talk to the engine
 _STARTS_PER_CORE = 3  # with more of them at once each takes seconds, and no more of them end
+_KNOWN_SECONDS = 120.0  # an engine or runtime that is changed under a long-lived controller is noticed within them
+_SOCKET = "unix:///var/run/docker.sock"
 _LOCAL = "http+docker://"  # the SDK's name for a Unix socket
 KEEPER_GRACE_SECONDS = 60
 """How much longer than the run the container may live: the controller ends the run first, in an orderly way."""
@@ -48,8 +52,14 @@ class DockerEngine:
     """
 
     def __init__(
-        self, environment: Mapping[str, str], accepted: frozenset[str] = frozenset(), starts: int | None = None
+        self,
+        environment: Mapping[str, str],
+        accepted: frozenset[str] = frozenset(),
+        starts: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._clock = clock
+        self._socket = (environment.get("DOCKER_HOST") or _SOCKET).removeprefix("unix://")
         self._accepted = accepted
         self._starting = threading.BoundedSemaphore(starts or _STARTS_PER_CORE * (os.cpu_count() or 1))
         with engine_errors("connecting"):
@@ -60,6 +70,7 @@ class DockerEngine:
                 self._client.api.trust_env = False
         self._containers = DockerContainers(self._client.api)
         self._known: EngineInfo | None = None
+        self._known_until, self._known_socket = 0.0, (0, 0)
         self._asking = threading.Lock()
 
     def info(self) -> EngineInfo:
@@ -132,19 +143,22 @@ class DockerEngine:
             raise
 
     def _fit_for(self, runtime: str) -> EngineInfo:
-        """What the engine is, asked for once: asking takes longer than all other checks of a start.
+        """What the engine is. Asking takes longer than all other checks of a start, so it is kept for two minutes.
 
-        A runtime that was taken away since is refused by the engine itself, and what a container has is seen in its
-        posture.
+        An engine that is started again makes its socket anew, and is asked again at once. A runtime that was taken
+        away since is refused by the engine itself, and what a container has is seen in its posture.
 
         Raises:
             EngineUnavailable: it has no such runtime, or is of a version that lets containers out.
         """
         with self._asking:  # a run starts two containers at once
-            known = self._known
-            if known is None or runtime not in known.runtimes:
+            known, socket = self._known, self._stamp()
+            stale = self._clock() >= self._known_until or socket != self._known_socket
+            if known is None or stale or runtime not in known.runtimes:
+                self._known = None  # one that is refused now was perhaps fit before
                 known = self.info()
                 require_sound_engine(known.components, self._accepted)
+                self._known_until, self._known_socket = self._clock() + _KNOWN_SECONDS, socket
         if runtime not in known.runtimes:
             raise EngineUnavailable(
                 f"the engine has no runtime {runtime!r}",
@@ -153,6 +167,19 @@ class DockerEngine:
             )
         self._known = known
         return known
+
+    def _stamp(self) -> tuple[int, int]:
+        """Which socket it answers at; nothing for an engine that has none on this host."""
+        try:
+            facts = Path(self._socket).stat()
+        except OSError:
+            return 0, 0
+        return facts.st_ino, facts.st_ctime_ns
+
+    def doubts(self) -> tuple[str, ...]:
+        """A line for each flaw that the engine's versions leave open; nothing is asked for it."""
+        known = self._known
+        return () if known is None else doubts(known.components)
 
     def objects(self) -> list[SandboxInfo]:
         """Every container, volume and network that carries our labels."""

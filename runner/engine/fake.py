@@ -447,6 +447,7 @@ class FakeEngine:
     down: bool = False
     runtimes: tuple[str, ...] = ("runc",)
     security: tuple[str, ...] = ("seccomp",)
+    doubted: tuple[str, ...] = ()
     sandboxes: dict[str, FakeSandbox] = field(default_factory=dict)
     _infos: dict[str, SandboxInfo] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -508,6 +509,10 @@ class FakeEngine:
             name, "container", spec.run_id, spec.controller_id, spec.deadline_unix, "running", name
         )
         return sandbox
+
+    def doubts(self) -> tuple[str, ...]:
+        """Those that it was given."""
+        return self.doubted
 
     def objects(self) -> list[SandboxInfo]:
         """Every sandbox that was not removed."""

@@ -4,8 +4,9 @@ Not a list of all flaws: only of those on a way that hostile code in a run of ou
 (`docker cp`) are not used on containers that run such code, nothing is built from a repository, no network plug-in,
 image volume or authorisation plug-in is used, so their flaws are left out.
 
-A distribution mends old versions without raising their number. Its package version shows the mend where the table
-names it; where it does not, the version alone says nothing, and the finding says that.
+A distribution mends old versions without raising their number. Its package version shows the mend, or that it is
+missing, where the table names the mended package of this release; elsewhere the version alone says nothing, and the
+finding says that. It says so too of a version that cannot be read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from enum import StrEnum
 
 from runner.model.errors import EngineUnavailable
 
-__all__ = ["ACCEPT_ALL", "FLAWS", "Component", "Flaw", "FlawFound", "Verdict", "find_flaws", "require_sound_engine"]
+__all__ = ["ACCEPT_ALL", "FLAWS", "Component", "Flaw", "FlawFound", "Verdict"]
+__all__ += ["doubts", "find_flaws", "require_sound_engine"]
 
 ACCEPT_ALL = "all"
 """Instead of single names: whatever the engine's version is known for."""
@@ -25,6 +27,9 @@ ACCEPT_ALL = "all"
 _NUMBERS = re.compile(r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:[-~]rc\.?(\d+))?")
 # What package versions have and upstream's own do not: `+ds1`, `+dfsg1`, `-1+deb12u1`, `-0ubuntu1~22.04.1`, `.el9`.
 _PACKAGED = re.compile(r"ds\d|dfsg|deb\d|ubuntu|\.el\d|\.fc\d|-\d+(?:\.\d+)?$")
+# The release that a package was made for: Debian 12 or Ubuntu 22.04.
+_RELEASE_MARK = re.compile(r"deb\d+(?=u)|~\d\d\.\d\d(?=\.)")
+_Key = tuple[tuple[tuple[int, ...], int], ...]
 _RELEASE = 1 << 30  # a release comes after all its candidates
 
 
@@ -42,7 +47,7 @@ class Flaw:
     """`fixed` has the first sound version of each branch that was mended; branches above the last one are sound.
 
     `escape`: code in a run as we start it could use the flaw to reach the host, so that runs are refused.
-    `packages` are distributions' versions that have the mend, each by how it begins and the first number after that.
+    `packages` are the first sound versions of distributions' packages, at most one for each of their releases.
     """
 
     cve: str
@@ -50,14 +55,14 @@ class Flaw:
     fixed: tuple[str, ...]
     what: str
     escape: bool = False
-    packages: tuple[tuple[str, int], ...] = ()
+    packages: tuple[str, ...] = ()
 
 
 class Verdict(StrEnum):
     """What a version says about a flaw."""
 
     FLAWED = "flawed"
-    UNCLEAR = "unclear"  # below the mended one, and a distribution's own
+    UNCLEAR = "unclear"  # below the mended one and a distribution's own, or not to be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ FLAWS: Sequence[Flaw] = (
         ("1.1.12",),
         "a folder of the host stays open in containers and in each exec",
         escape=True,
-        packages=(("1.1.5+ds1-1+deb12u", 1),),
+        packages=("1.1.5+ds1-1+deb12u1", "1.1.7-0ubuntu1~20.04.2", "1.1.7-0ubuntu1~22.04.2"),
     ),
     *(
         # They need a container with mounts or a root of the attacker's choice; ours have neither, so runs go on.
@@ -99,7 +104,7 @@ FLAWS: Sequence[Flaw] = (
         "containerd",
         ("1.7.29", "2.0.7", "2.1.5", "2.2.0"),
         "users of the host may enter its folders",
-        packages=(("1.6.20~ds1-1+deb12u", 2),),
+        packages=("1.6.20~ds1-1+deb12u2",),
     ),
 )
 
@@ -133,21 +138,58 @@ def require_sound_engine(components: Sequence[Component], accepted: frozenset[st
         )
 
 
+def doubts(components: Sequence[Component]) -> tuple[str, ...]:
+    """A line for each flaw by which a run could reach the host, where these versions leave open whether they have it.
+
+    Runs start all the same: who reads their report has to know.
+    """
+    open_ones = [f for f in find_flaws(components) if f.flaw.escape and f.verdict is Verdict.UNCLEAR]
+    return tuple(f"{f.component.name} {_told(f.component)}: {f.flaw.cve}, {f.flaw.what}" for f in open_ones)
+
+
+def _told(component: Component) -> str:
+    version = component.package if component.package[:1].isdigit() else component.version
+    return version or "of no version"
+
+
 def _judge(component: Component, flaw: Flaw) -> Verdict | None:
-    """None for a version that is sound, and for one that cannot be read: of that nothing is known."""
+    """None for a version that is sound."""
     version = _parsed(component.version)
-    if version is None or not _below(version, [_known(text) for text in flaw.fixed]):
+    if version is None:
+        return Verdict.UNCLEAR
+    if not _below(version, [_known(text) for text in flaw.fixed]):
         return None
-    texts = (component.version, component.package)
-    if any(_has_mend(text, begins, first) for text in texts for begins, first in flaw.packages):
+    texts = [text for text in (component.version, component.package) if _parsed(text) and _PACKAGED.search(text)]
+    if not texts:
+        return Verdict.FLAWED
+    known = [_order(text) >= _order(mended) for text in texts for mended in flaw.packages if _alike(text, mended)]
+    if any(known):
         return None
-    packaged = any(_parsed(text) and _PACKAGED.search(text) for text in texts)
-    return Verdict.UNCLEAR if packaged else Verdict.FLAWED
+    return Verdict.FLAWED if known else Verdict.UNCLEAR
 
 
-def _has_mend(text: str, begins: str, first: int) -> bool:
-    number = re.match(r"\d+", text.removeprefix(begins))
-    return text.startswith(begins) and number is not None and int(number[0]) >= first
+def _alike(text: str, mended: str) -> bool:
+    """Whether both are packages of one release of a distribution: by its mark, or made from the same sources."""
+    marks = [_RELEASE_MARK.search(version) for version in (text, mended)]
+    sources = {version.rpartition("-")[0] for version in (text, mended)}
+    named = {mark[0] for mark in marks if mark is not None}
+    return len(named) == 1 and (None not in marks or sources == {mended.rpartition("-")[0]})
+
+
+def _order(text: str) -> tuple[_Key, _Key]:
+    """A key that orders packages as Debian does: digits by value, `~` before the end, letters before all else."""
+    upstream, _, revision = text.rpartition("-")
+    return _key(upstream), _key(revision)
+
+
+def _key(text: str) -> _Key:
+    def weight(sign: str) -> int:
+        if sign == "~":
+            return -1
+        return ord(sign) if sign.isalpha() else ord(sign) + 256
+
+    parts = re.findall(r"(\D*)(\d*)", text)
+    return tuple(((*map(weight, words), 0), int(digits or 0)) for words, digits in parts)
 
 
 def _below(version: tuple[int, int, int, int], fixed: list[tuple[int, int, int, int]]) -> bool:

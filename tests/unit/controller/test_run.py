@@ -677,3 +677,11 @@ def test_a_canary_that_cannot_be_planted_starts_nothing(bench: Bench) -> None:
         pass
     bench.proved_gone()
     assert bench.report()["canary"]["path"] is None
+
+
+def test_what_the_engine_leaves_open_is_in_the_report_and_keeps_no_run_from_starting(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, FakeEngine(doubted=("runc of no version: CVE-1, a way out",)))
+    with bench.open() as run:
+        run.completed()
+    assert bench.report()["engine"] == {"unclear": ["runc of no version: CVE-1, a way out"]}
+    assert bench.report()["status"] == "completed"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runner.engine.docker_engine import DockerEngine
-from runner.engine.known_flaws import FLAWS, Component, Verdict, find_flaws, require_sound_engine
+from runner.engine.known_flaws import FLAWS, Component, Verdict, _order, doubts, find_flaws, require_sound_engine
 from runner.model.errors import EngineUnavailable, ExitCode
 from tests.conftest import sandbox_spec
 from tests.support.docker_daemon import VERSION, daemon
@@ -54,9 +54,16 @@ def test_each_branch_has_a_mend_of_its_own(version: str, flawed: bool) -> None:
     ("version", "package", "found"),
     [
         ("1.1.5+ds1", "1.1.5+ds1-1+deb12u1", None),  # Debian 12's, which has the mend
-        ("1.1.5+ds1", "1.1.5+ds1-1", Verdict.UNCLEAR),
-        ("1.1.5+ds1", "1.1.5+ds1-1+b3", Verdict.UNCLEAR),
-        ("1.1.7-0ubuntu1~22.04.2", "", Verdict.UNCLEAR),
+        ("1.1.5+ds1", "1.1.5+ds1-1+deb12u10", None),
+        ("1.1.5+ds1", "1.1.5+ds1-1", Verdict.FLAWED),
+        ("1.1.5+ds1", "1.1.5+ds1-1+b4", Verdict.FLAWED),  # built again, and not mended
+        ("1.1.5+ds1", "", Verdict.UNCLEAR),  # its revision is not told
+        ("1.1.7-0ubuntu1~22.04.2", "", None),
+        ("1.1.7-0ubuntu1~22.04.1", "", Verdict.FLAWED),
+        ("1.1.4-0ubuntu1~22.04.3", "", Verdict.FLAWED),
+        ("1.1.4-0ubuntu1~20.04.3", "", Verdict.FLAWED),
+        ("1.1.4-0ubuntu1~18.04.2", "", Verdict.UNCLEAR),  # a release that the table does not have
+        ("1.1.0+ds1-1+deb13u9", "", Verdict.UNCLEAR),
         ("1.1.4", "1.1.4-1.el9", Verdict.UNCLEAR),
         ("1.1.4", "v1.1.4-0-g5fd4c4d1", Verdict.FLAWED),  # upstream's own build
         ("1.1.4", "5fd4c4d1", Verdict.FLAWED),
@@ -67,8 +74,56 @@ def test_a_package_version_shows_a_mend_or_leaves_it_open(version: str, package:
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "N/A"])
-def test_of_what_is_no_version_nothing_is_claimed(text: str) -> None:
-    assert find_flaws([Component("runc", text), Component("Engine", text)]) == ()
+def test_of_what_is_no_version_nothing_is_known(text: str) -> None:
+    assert {f.verdict for f in find_flaws([Component("runc", text), Component("Engine", text)])} == {Verdict.UNCLEAR}
+    require_sound_engine([Component("runc", text)], frozenset())
+    assert LEAKED in " ".join(doubts([Component("runc", text)]))
+
+
+def test_a_doubt_is_told_only_of_what_could_let_a_run_out() -> None:
+    assert doubts([Component("runc", "1.1.4", "1.1.4-1.el9"), Component("containerd", "unknown")]) == (
+        "runc 1.1.4-1.el9: CVE-2024-21626, a folder of the host stays open in containers and in each exec",
+    )
+    assert doubts([Component("runc", "1.2.8")]) == ()
+
+
+def test_versions_are_ordered_as_the_distribution_orders_them() -> None:
+    rising = ["1.0~rc1-1", "1.0-1~bpo1", "1.0-1", "1.0-1+b4", "1.0-1+deb12u1", "1.0-1+deb12u10", "1.0+ds1-1", "1.10-1"]
+    assert sorted(reversed(rising), key=_order) == rising
+
+
+def test_an_engine_is_asked_again_after_two_minutes_and_when_it_was_started_again(tmp_path: Path) -> None:
+    now = [0.0]
+    with daemon(tmp_path) as there:
+        engine = DockerEngine(there.environment, clock=lambda: now[0])
+
+        def asked() -> int:
+            before = there.asked.count("GET /info")
+            engine._fit_for("runc")
+            return there.asked.count("GET /info") - before
+
+        assert (asked(), asked()) == (1, 0)
+        now[0] = 119.0
+        assert asked() == 0
+        now[0] = 121.0
+        assert (asked(), asked()) == (1, 0)
+        Path(there.environment["DOCKER_HOST"].removeprefix("unix://")).chmod(0o600)  # as good as a new one: its stamp
+        assert (asked(), asked()) == (1, 0)
+        engine.close()
+
+
+def test_an_engine_that_has_become_flawed_starts_nothing_more(tmp_path: Path) -> None:
+    now = [0.0]
+    parts = [{"Name": "runc", "Version": "1.1.11", "Details": {}}]
+    with daemon(tmp_path) as there:
+        engine = DockerEngine(there.environment, clock=lambda: now[0])
+        engine._fit_for("runc")
+        there.answer("GET /version", (200, {**VERSION[1], "Components": parts}))
+        now[0] = 121.0
+        for _ in range(2):
+            with pytest.raises(EngineUnavailable, match=LEAKED):
+                engine._fit_for("runc")
+        engine.close()
 
 
 def test_a_flaw_belongs_to_its_component_alone() -> None:
@@ -93,7 +148,7 @@ def test_an_engine_that_lets_containers_out_is_refused_until_it_is_accepted(acce
 
 def test_a_lesser_flaw_or_an_unclear_one_keeps_no_run_from_starting() -> None:
     require_sound_engine([Component("runc", "1.3.2")], frozenset())
-    require_sound_engine([Component("runc", "1.1.5+ds1", "1.1.5+ds1-1")], frozenset())
+    require_sound_engine([Component("runc", "1.1.4", "1.1.4-1.el9")], frozenset())
 
 
 def test_no_container_is_made_on_such_an_engine(tmp_path: Path) -> None:

@@ -155,10 +155,14 @@ def test_what_an_image_lacks_is_named(settings: Settings, change: dict[str, Any]
 
 ESCAPE = (Component("Engine", "28.0.1"), Component("runc", "1.1.11"))
 LESSER = (Component("runc", "1.3.2"),)
-PACKAGED = (Component("runc", "1.1.5+ds1", "1.1.5+ds1-1"),)
+PACKAGED = (Component("runc", "1.1.4", "1.1.4-1.el9"),)
+UNMENDED = (Component("runc", "1.1.5+ds1", "1.1.5+ds1-1+b4"),)
+UNREAD = (Component("runc", "unknown"),)
 
 
-@pytest.mark.parametrize(("parts", "state"), [(ESCAPE, "fail"), (LESSER, "warn"), (PACKAGED, "warn")])
+@pytest.mark.parametrize(
+    ("parts", "state"), [(ESCAPE, "fail"), (LESSER, "warn"), (PACKAGED, "warn"), (UNMENDED, "fail"), (UNREAD, "warn")]
+)
 def test_a_version_with_known_flaws_is_named_with_them(
     settings: Settings, parts: tuple[Component, ...], state: str
 ) -> None:
