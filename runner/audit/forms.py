@@ -176,7 +176,7 @@ class SetupCache(Form):
     bytes: Count
 
 
-Phase = Literal["setup", "run", "gate"]
+Phase = Literal["setup", "run", "gate", "proof"]
 
 
 class EgressOpen(Form):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from runner.controller import posture
 from runner.controller.aside import Aside
 from runner.controller.posture import Check
+from runner.controller.posture_mends import mend_of
 from runner.controller.warm import Warm, sources_of
 from runner.engine.contract import HostPosture, Sandbox, SandboxSpec
 from runner.model.errors import EngineUnavailable, SandboxLost
@@ -57,7 +58,8 @@ def hand_over(run: Prepared, warm: Warm, asked: SandboxSpec) -> tuple[Check, ...
     told = {"role": asked.role, "reason": reason}
     run.audit.append("warm.refused", {**told, "checks": [asdict(check) for check in checks if not check.active]})
     run.facts["warm"]["refused"].append(told)
-    run.progress(f"WARNING: a warm container ({asked.role}) is not used: {_WHY[reason]}; a fresh one is started")
+    off = "".join(f" ({check.control}: {mend_of(check.control)})" for check in checks if not check.active)
+    run.progress(f"WARNING: a warm container ({asked.role}) is not used: {_WHY[reason]}{off}; a fresh one is started")
     warm.sandbox.remove()
     run.containers.remove(warm.sandbox)
     return None

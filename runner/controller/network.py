@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from runner.audit.log import AuditLog
@@ -29,6 +29,7 @@ CA_PATH = "/home/agent/.runner-ca.pem"
 _NPM_ROLE = "npm"
 _REGISTRY_LABEL = "runner.npm-registry"
 RELAY = ("/usr/bin/python3", "-I", "-S", "/opt/runner/relay.py")
+_ENDED_BY_CLIENT = "egress.closed"
 _MAX_CA_BYTES = 4 * 1024 * 1024
 # The relay ends when it sees its stream end, which takes a moment; after five seconds the proof has failed.
 _PROBE = f"""
@@ -82,10 +83,12 @@ def network(
     phase: str,
     on_refusal: Callable[[EgressEvent], None] = lambda _event: None,
     on_event: Callable[[EgressEvent], None] = lambda _event: None,
+    is_proof: Callable[[EgressTold], bool] = lambda _event: False,
 ) -> Iterator[dict[str, str]]:
     """The environment that makes programs use the proxy while the block runs; empty when nothing is allowed.
 
     `on_event` is told each connection that ended or was refused, `on_refusal` each refused one, by the proxy's thread.
+    One of which `is_proof` says so is ours: it was made to see that it can be, and ended before a byte of it went out.
 
     Raises:
         PolicyInvalid: an entry names a role that nobody gave a host.
@@ -97,6 +100,11 @@ def network(
         return
 
     def record(told: EgressTold) -> None:
+        if is_proof(told):
+            if isinstance(told, EgressEvent):
+                told = replace(told, allowed=told.allowed or told.rule == _ENDED_BY_CLIENT)
+            tell_egress(audit, "proof", told)
+            return
         tell_egress(audit, phase, told)
         if isinstance(told, EgressEvent):
             on_event(told)

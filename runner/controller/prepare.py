@@ -25,6 +25,7 @@ from runner.controller.gate_rooms import transfer_git
 from runner.controller.guest_git import GuestGit
 from runner.controller.hooks_note import active_hooks, note_on_missing_hooks
 from runner.controller.host import Host
+from runner.controller.late_proof import GITS_OWN, AllowedHosts, prove_late
 from runner.controller.network import deliver_ca, network, roles_of
 from runner.controller.outputs import Outputs
 from runner.controller.push import PushDoor
@@ -38,6 +39,7 @@ from runner.controller.tree_view import SandboxTree
 from runner.controller.warm import WarmRun
 from runner.controller.workspace import GuardedWorkspace, Guards
 from runner.controller.workspace_start import WorkspaceStart
+from runner.egress.rules import EgressRules
 from runner.engine.contract import OutputSink, Sandbox
 from runner.gate.address import Address, CodeHost, local_address, resolve_address
 from runner.gate.fetch import Fetched, FetchLimits, fetch, require_local_folder
@@ -155,7 +157,7 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     certificates: dict[str, str] = {}
     if policy.network.setup.allow or policy.network.run.allow:
         certificates = deliver_ca(run.sandbox, place.ca_file, base_environment)
-    run.git = _guest_git(run, base_environment, "/workspace/.git/hooks")
+    run.git = _guest_git(run, base_environment, GITS_OWN)
     run.watch.start("clone")
     listing = Aside(lambda: list_base(gate, fetched))  # the gate's work, while the workspace has its own
     listing.begin()
@@ -169,10 +171,13 @@ def prepare(run: Prepared) -> GuardedWorkspace:
     run.baseline = take_baseline(run.sandbox, run.git, gate, fetched, base, rules, revert=undo, fresh=fresh)
     run.git = _guest_git(run, base_environment, run.baseline.hooks_path)
     _say_hooks(run, fresh=fresh)
+    hosts = AllowedHosts(EgressRules.compile(policy.network.run.allow, roles.hosts))
+    seen, proof = run.canary.connection, hosts.is_proof
     proxy = run.stack.enter_context(
-        network(run.sandbox, policy.network.run.allow, roles, run.audit, "run", on_event=run.canary.connection)
+        network(run.sandbox, policy.network.run.allow, roles, run.audit, "run", on_event=seen, is_proof=proof)
     )
     environment = command_environment(policy.env, {**certificates, **proxy} if proxy else OFFLINE)
+    prove_late(run, hosts.checks(run.sandbox, base_environment))
     door = PushDoor(run, gate, fetched, delivered, address, rules)
     guards = Guards(
         policy,
