@@ -72,7 +72,7 @@ def prove(
     if kernel is not Kernel.HOST:
         other = _in_a_machine(host)
         if kernel is Kernel.GVISOR:
-            other |= _in_gvisor(limits, host, guest)
+            other |= _in_gvisor(limits, host, guest, cage)
             rows = [row for row in rows if row[0] not in _UNSEEN_IN_GVISOR]
         rows = [(name, *other.get(name, (want, got))) for name, want, got in rows]
     return tuple(Check(name, _said(want), _said(got), want == got) for name, want, got in rows)
@@ -176,7 +176,9 @@ def _in_a_machine(host: HostPosture) -> dict[str, tuple[object, object]]:
     return {"own namespaces": ([], sorted(host.namespaces_shared))}
 
 
-def _in_gvisor(limits: SandboxLimits, host: HostPosture, guest: GuestPosture) -> dict[str, tuple[object, object]]:
+def _in_gvisor(
+    limits: SandboxLimits, host: HostPosture, guest: GuestPosture, cage: Cage
+) -> dict[str, tuple[object, object]]:
     """What is asked for and seen of controls that gVisor shows in another way, or leaves to the engine's word."""
     memory, (unmasked, unguarded) = _memory(limits), seen.lists_short(host)
     # All the memory that its kernel was given: the bound, or what the host has where that is less.
@@ -184,13 +186,14 @@ def _in_gvisor(limits: SandboxLimits, host: HostPosture, guest: GuestPosture) ->
     return {
         "seccomp filter": (seccomp.OWN_FILTER, host.seccomp),
         "mount options": ([], seen.lax_mounts(guest, told=frozenset({"noexec"}))),
+        "no devices": ([], seen.devices(host, guest, seen.GVISORS_OWN)),
         "kernel files masked": ([], unmasked),
         "kernel files read-only": ([], unguarded),
         "processes limit": (limits.pids, host.pids_limit),
         "memory limit": ((memory, True), (host.memory_bytes, bounded)),
         "cpu limit": (int(limits.cpus * 1e9), host.nano_cpus),
         "home size": (HOME_SPACE[0], guest.home_bytes),
-        "temporary files size": (TMP_SPACE[0], guest.tmp_bytes),
+        "temporary files size": (limits.workspace_mib * _MIB if cage.mounts else TMP_SPACE[0], guest.tmp_bytes),
         "shared memory size": (SHM_BYTES, host.shm_bytes),
     }
 

@@ -12,6 +12,7 @@ from runner.engine.docker_spec import MASKED, READ_ONLY
 
 __all__ = [
     "CLOCK",
+    "GVISORS_OWN",
     "NO_PRIVILEGE",
     "clock",
     "devices",
@@ -39,6 +40,8 @@ _DEVICES = {
     **{"/dev/full": "1:7", "/dev/null": "1:3", "/dev/random": "1:8", "/dev/tty": "5:0", "/dev/urandom": "1:9"},
     **{"/dev/zero": "1:5", "/dev/pts/ptmx": "5:2", "/dev/ptmx": "5:2"},
 }
+GVISORS_OWN = ("c 10:200 /dev/net/tun", "c 10:229 /dev/fuse")
+"""Devices that gVisor's own kernel has for each container, and behind which nothing of the host is."""
 _HARMLESS = frozenset(_DEVICES) - {"/dev/pts/ptmx", "/dev/ptmx"}
 
 NO_PRIVILEGE = frozenset({"nosuid", "nodev"})
@@ -73,10 +76,10 @@ def lax_mounts(guest: GuestPosture, told: Collection[str] = NO_PRIVILEGE | {"noe
     return lacking
 
 
-def devices(host: HostPosture, guest: GuestPosture) -> list[str]:
-    """What the engine was asked for, and nodes that are none of those which every container has."""
+def devices(host: HostPosture, guest: GuestPosture, more: Collection[str] = ()) -> list[str]:
+    """What the engine was asked for, and nodes that are none of those which every container has, nor one of `more`."""
     usual = {f"c {numbers} {path}" for path, numbers in _DEVICES.items()}
-    return [*host.devices, *sorted(set(guest.devices) - usual)]
+    return [*host.devices, *sorted(set(guest.devices) - usual - set(more))]
 
 
 def groups(host: HostPosture, guest: GuestPosture) -> list[str]:

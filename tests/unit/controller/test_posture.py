@@ -194,6 +194,7 @@ GVISOR = replace(
     memory_max_bytes=None,
     workspace_inodes=0,
     namespaces_first=("pid",),
+    devices=("c 1:3 /dev/null", "c 10:200 /dev/net/tun", "c 10:229 /dev/fuse"),
     kernel_files_unmasked=("/proc/kcore",),
     kernel_settings_open=("/proc/sys",),
     cpu_quota=None,
@@ -229,6 +230,10 @@ def test_gvisor_is_proved_by_what_it_shows_and_what_it_cannot_show_is_not_claime
         ("effective_capabilities", 1, "capabilities inside"),
         ("interfaces", ("eth0",), "no network interface"),
         ("workspace_bytes", 0, "workspace size"),
+        ("home_bytes", 0, "home size"),
+        ("tmp_bytes", 0, "temporary files size"),
+        ("devices", ("c 10:232 /dev/kvm",), "no devices"),
+        ("gateways_open", ("172.17.0.1",), "gateway unreachable"),
         ("cgroups_writable", ("/sys/fs/cgroup",), "control groups read-only"),
     ],
 )

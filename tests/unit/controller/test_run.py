@@ -35,7 +35,7 @@ from runner.pages.record import RecordFolder
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import code_of
 from tests.support.repos import bare_repository
-from tests.support.run_bench import CHANGES, Bench, git
+from tests.support.run_bench import CHANGES, Bench, fill, git
 
 
 @pytest.fixture
@@ -650,9 +650,29 @@ def test_where_set_up_ran_the_hooks_are_those_that_the_clone_now_has(bench: Benc
 
     found = {"git": config, "find": lambda _call: FakeOutcome(stdout=b"pre-commit\0")}
     bench.engine.programs = {**bench.engine.programs, **found}
+
+    def fill_with_hooks(sandbox: FakeSandbox) -> None:
+        fill(sandbox)
+        sandbox.tree.put_file(".githooks/pre-commit", b"")
+
+    bench.engine.prepare = fill_with_hooks
     with bench.open(setup=[["node", "setup.js"]]) as run:
         run.completed()
     assert bench.report()["hooks"] == {"path": ".githooks", "active": ["pre-commit"]}
+    assert bench.report()["posture"][-1]["control"] == "hooks path"
+
+
+@pytest.mark.parametrize("path", [b".githooks\n", b"/tmp/hooks\n"])
+def test_hooks_that_set_up_switched_on_and_the_clone_does_not_have_end_the_run(path: bytes, bench: Bench) -> None:
+    def config(call: FakeCall) -> FakeOutcome:
+        return FakeOutcome(stdout=path) if "core.hooksPath" in call.argv else git(call)
+
+    found = {"git": config, "find": lambda _call: FakeOutcome(stdout=b"pre-commit\0")}
+    bench.engine.programs = {**bench.engine.programs, **found}
+    with pytest.raises(PostureFailed, match="hooks path"), bench.open(setup=[["node", "setup.js"]]):
+        raise AssertionError("calls would have been answered")
+    assert bench.report()["posture"][-1]["active"] is False
+    bench.proved_gone()
 
 
 def test_set_up_asks_the_workspace_for_no_file_that_the_base_commit_does_not_have(
