@@ -22,6 +22,7 @@ __all__ = [
     "Count",
     "Depth",
     "Ending",
+    "EngineTold",
     "Form",
     "Milliseconds",
     "Paths",
@@ -110,6 +111,12 @@ class Check(Form):
     expected: str
     seen: str
     active: bool
+
+
+class EngineTold(Form):
+    """Flaws that let containers out, and of which the engine's versions do not say whether they are mended."""
+
+    unclear: list[str]
 
 
 class GatePosture(Form):

@@ -21,6 +21,7 @@ from runner.audit.forms import (
     Count,
     Depth,
     Ending,
+    EngineTold,
     Form,
     Milliseconds,
     Paths,
@@ -343,12 +344,6 @@ class CanaryTold(Form):
     path: str | None
     count: Count
     seen: list[CanarySeen]
-
-
-class EngineTold(Form):
-    """Flaws that let containers out, and of which the engine's versions do not say whether they are mended."""
-
-    unclear: list[str]
 
 
 class ReportFile(Form):
