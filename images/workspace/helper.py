@@ -1132,7 +1132,9 @@ def run_search(argv: list[bytes], reader: MatchReader, enough: int, deadline: fl
     errors = bytearray()
     if not program.pid:
         program.close()
-        raise Gone
+        if program.error == errno.EACCES:  # the run closed its root: nothing can be started there, by anybody
+            raise Fault("denied", "the root cannot be entered")
+        raise RuntimeError(f"the search program could not be started: {os.strerror(program.error)}")
     poller = select.poll()
     poller.register(program.stdout, select.POLLIN)
     poller.register(program.stderr, select.POLLIN)
@@ -1175,23 +1177,33 @@ def op_spawn(head: Head, body: bytes) -> None:
     count = number(head, "argc")
     words = body.split(b"\0")[:-1]
     argv, env = words[:count], words[count:]
-    with Walk(STATE.root) as walk:
-        walk.enter(path_parts(text(head, "cwd")))
-        folder = os.open(".", FOLDER, dir_fd=walk.here)
+    try:
+        with Walk(STATE.root) as walk:
+            walk.enter(path_parts(text(head, "cwd")))
+            folder = os.open(".", FOLDER, dir_fd=walk.here)
+    except (Fault, OSError) as error:
+        # Whoever runs programs does not reckon with a refusal: the run may have closed or removed the folder itself.
+        why = os.strerror(error.errno or 0) if isinstance(error, OSError) else error.word
+        answer_not_started(head["id"], 126, f"its folder cannot be entered ({why})")
+    else:
+        run_in(folder, head, argv, env)
+    if head["scan"] is not None:
+        scan(head["id"], number(head, "scan"))
+
+
+def run_in(folder: int, head: Head, argv: list[bytes], env: list[bytes]) -> None:
+    """The same with this folder, which is closed."""
     try:
         paths = candidates(argv[0], env)
         program = Program(argv, paths, env, folder, feed=bool(head["stdin"])) if paths else None
     finally:
         os.close(folder)
-    if program is None or not program.pid:
-        error = errno.ENOENT if program is None else program.error
-        if program is not None:
-            program.close()
-        answer_not_started(head["id"], error)
-    else:
-        Running(program, head).run()
-    if head["scan"] is not None:
-        scan(head["id"], number(head, "scan"))
+    if program is not None and program.pid:
+        return Running(program, head).run()
+    error = errno.ENOENT if program is None else program.error
+    if program is not None:
+        program.close()
+    answer_not_started(head["id"], 127 if error in (errno.ENOENT, errno.ENOTDIR) else 126, os.strerror(error))
 
 
 def candidates(name: bytes, env: list[bytes]) -> list[bytes]:
@@ -1209,10 +1221,8 @@ def candidates(name: bytes, env: list[bytes]) -> list[bytes]:
     ]
 
 
-def answer_not_started(request: object, error: int) -> None:
+def answer_not_started(request: object, code: int, detail: str) -> None:
     """Says that nothing ran, with the exit code that shells use."""
-    code = 127 if error in (errno.ENOENT, errno.ENOTDIR) else 126
-    detail = os.strerror(error)
     STATE.wire.hold(
         {
             "id": request, "kind": "ok", "started": False, "detail": detail, "exit": code,

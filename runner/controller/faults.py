@@ -80,12 +80,16 @@ _WORDS: Mapping[ErrorCode, tuple[str, str]] = {
     ErrorCode.DELETE_FILE_MISSING: ("There is no file {path}.", "Nothing is to be done."),
     ErrorCode.DELETE_FILE_IS_DIRECTORY: ("{path} is a folder.", "Delete its files one by one."),
 }
+# No program can be started there any more, so none can open it again.
+_ROOT_CLOSED = ("The workspace's own folder is closed to the run by its mode.", "Nothing opens it again: end the run.")
 
 
 def tool_error(refused: FileRefused, table: Mapping[FileFault, ErrorCode], path: str) -> ToolError:
     """The answer for a file operation that the sandbox refused; `path` as the caller wrote it."""
     code = table[refused.fault]
     message, hint = _WORDS[code]
+    if code is ErrorCode.PERMISSION_DENIED and path == ".":
+        message, hint = _ROOT_CLOSED
     details: dict[str, object] = {"path": path, "fault": str(refused.fault)}
     if refused.size is not None:
         details["size"] = refused.size

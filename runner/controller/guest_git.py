@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.engine.contract import FileRefused, OutputSink, Sandbox, SpawnRequest, SpawnResult
+from runner.engine.contract import OutputSink, Sandbox, SpawnRequest, SpawnResult
 
 __all__ = ["GuestGit", "hex_name"]
 
@@ -102,11 +102,7 @@ class GuestGit:
         request = SpawnRequest(
             argv, environment, seconds, _OUTPUT_CAP_BYTES, stdin=stdin, sink=sink, kill_at_bytes=kill_at
         )
-        try:
-            return self.sandbox.spawn(request)
-        except FileRefused as refused:  # the run closed the workspace's root to itself: nothing can be started there
-            said = f"the workspace cannot be entered ({refused.fault})".encode()
-            return SpawnResult(126, b"", said, 0, len(said), False, False, duration_ms=0.0, started=False)
+        return self.sandbox.spawn(request)
 
     def line(self, *args: str) -> str | None:
         """The first line that `git ARGS` prints, None when it fails or prints nothing."""

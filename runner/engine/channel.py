@@ -241,7 +241,7 @@ class HelperChannel(Exchange):
             deadline = min(max(request.deadline_seconds, 0.0), DEADLINE_MAX_SECONDS)
             fields = {
                 "argc": len(request.argv),
-                "cwd": sendable_path(request.cwd),
+                "cwd": request.cwd,
                 "deadline_us": microseconds(deadline),
                 "cap": request.output_cap_bytes,
                 "kill_at": request.kill_at_bytes or 0,
@@ -298,7 +298,7 @@ class HelperChannel(Exchange):
             frame.head.only(("id", "kind", "pieces"))
             self._give_stdin(begun, run, frame.head.integer("pieces", low=1, high=STDIN_AHEAD))
             return False
-        self._raise_unless_ok(frame, kind, run.request.cwd)
+        self._raise_unless_ok(frame, kind, begun.op, run.request.cwd)
         run.ending = decode_ending(frame.head, received=run.received, cap=run.request.output_cap_bytes)
         return True
 

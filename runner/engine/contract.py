@@ -32,6 +32,7 @@ from runner.model.tree import EntryKind, ScanEntry
 __all__ = [
     "ABSENT",
     "HOME_SPACE",
+    "REFUSALS",
     "SHM_BYTES",
     "TMP_SPACE",
     "ByteStream",
@@ -90,6 +91,25 @@ class FileFault(StrEnum):
     DENIED = "denied"  # permission, by the file's own mode
     NO_SPACE = "no_space"  # the workspace's size or inode bound
     BAD_PATTERN = "bad_pattern"  # a search pattern that the search program refuses
+
+
+_ON_THE_WAY = frozenset(
+    {
+        FileFault.OUTSIDE, FileFault.MISSING, FileFault.LINK, FileFault.NOT_A_DIRECTORY, FileFault.NAME_TOO_LONG,
+        FileFault.DENIED,
+    }
+)  # fmt: skip
+_OF_A_FILE = frozenset({FileFault.IS_DIRECTORY, FileFault.NOT_REGULAR, FileFault.TOO_LARGE})
+REFUSALS: Mapping[str, frozenset[FileFault]] = {
+    "resolve": _ON_THE_WAY | {FileFault.LOOP},
+    "read": _ON_THE_WAY | _OF_A_FILE,
+    "list": _ON_THE_WAY,
+    "write": _ON_THE_WAY | _OF_A_FILE | {FileFault.CHANGED, FileFault.NO_SPACE},
+    "delete": _ON_THE_WAY | {FileFault.IS_DIRECTORY, FileFault.CHANGED},
+    "search": frozenset({FileFault.DENIED, FileFault.BAD_PATTERN}),
+}
+"""Each operation that can be refused, with why. Whoever calls another one need not reckon with a refusal: an
+implementation that is told of one has lost its sandbox."""
 
 
 class FileRefused(Exception):
@@ -240,8 +260,9 @@ class SpawnResult:
     """How a program ended. `exit` is None only when it was killed at its deadline or cancelled.
 
     A program killed by signal N has `exit` 128 + N, as shells say it. `started` is False when the program could not be
-    started at all; then `exit` is 127 (not found) or 126 (not executable) and `stderr` says why in our words. When the
-    call returns, no process of the program is left, not even one that left its process group.
+    started at all; then `exit` is 127 (not found) or 126 (not executable, or `cwd` is no folder that can be entered)
+    and `stderr` says why in our words. When the call returns, no process of the program is left, not even one that left
+    its process group.
     """
 
     exit: int | None
@@ -486,7 +507,10 @@ class ByteStream(Protocol):
 
 
 class Sandbox(Protocol):
-    """One workspace. All methods may raise SandboxLost; file operations may raise FileRefused."""
+    """One workspace. All methods may raise SandboxLost; those that `REFUSALS` names may raise FileRefused, as it says.
+
+    The methods say what their faults are about. What lies on the way to a path may refuse any of them.
+    """
 
     @property
     def id(self) -> str:
@@ -533,14 +557,13 @@ class Sandbox(Protocol):
         ...
 
     def search(self, request: SearchRequest) -> SearchResult:
-        """Matching lines, bounded. Raises FileRefused: BAD_PATTERN."""
+        """Matching lines, bounded. Raises FileRefused: BAD_PATTERN, DENIED (the root is closed by its own mode)."""
         ...
 
     def spawn(self, request: SpawnRequest) -> SpawnResult:
         """Run a program to its end or its bounds; afterwards none of its processes is left.
 
         What `sink`, `watch` and `stdin` raise is raised; what a scan then told is in the next one.
-        Raises FileRefused about `cwd`: MISSING, LINK, NOT_A_DIRECTORY.
         """
         ...
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import Any
 
-from runner.engine.contract import ByteStream, FileRefused
+from runner.engine.contract import REFUSALS, ByteStream, FileRefused
 from runner.engine.frames import Frame, FrameDecoder, broken, encode_frame
 from runner.engine.helper_answers import decode_refusal
 from runner.model.errors import SandboxLost
@@ -37,10 +37,11 @@ class Kind(StrEnum):
 class Begun:
     """A request that was sent, and until when its answer may take."""
 
-    __slots__ = ("deadline", "id", "started")
+    __slots__ = ("deadline", "id", "op", "started")
 
-    def __init__(self, request: int, now: float, seconds: float) -> None:
+    def __init__(self, request: int, op: str, now: float, seconds: float) -> None:
         self.id = request
+        self.op = op
         self.started = now
         self.deadline = now + seconds
 
@@ -86,7 +87,7 @@ class Exchange:
     def _begin(self, op: str, fields: Mapping[str, Any], body: bytes, seconds: float, *, held: bool = False) -> Begun:
         """The request is sent; one that is `held` goes out together with the next."""
         self._last_id += 1
-        begun = Begun(self._last_id, self._clock(), seconds)
+        begun = Begun(self._last_id, op, self._clock(), seconds)
         head = {"id": begun.id, "op": op, **fields}
         if held:
             self._held += encode_frame(head, body)
@@ -139,12 +140,16 @@ class Exchange:
                 frame.head.only(("id", "kind"))
                 yield frame, False
                 continue
-            self._raise_unless_ok(frame, kind, path)
+            self._raise_unless_ok(frame, kind, begun.op, path)
             yield frame, True
 
-    def _raise_unless_ok(self, frame: Frame, kind: Kind, path: str) -> None:
+    def _raise_unless_ok(self, frame: Frame, kind: Kind, op: str, path: str) -> None:
         if kind is Kind.FAULT:
-            raise decode_refusal(frame.head, path)
+            refused = decode_refusal(frame.head, path)
+            if refused.fault not in REFUSALS.get(op, ()):
+                # Nobody expects it there: let through, it would look like a bug of the controller.
+                broken(f"a refusal ({refused.fault}) that {op} cannot have: {refused.detail}")
+            raise refused
         if kind is Kind.FAILED:
             broken(f"it failed: {frame.head.text('detail')}")
         if kind is not Kind.OK:

@@ -47,6 +47,7 @@ from runner.engine.contract import (
 from runner.engine.docker_spec import MASKED, READ_ONLY
 from runner.engine.fake_tree import FakeTree
 from runner.engine.helper_ere import BadPattern, translate_ere
+from runner.engine.helper_requests import not_started
 from runner.model.errors import EngineUnavailable, SandboxLost
 from runner.model.tree import EntryKind, ScanEntry
 
@@ -328,7 +329,10 @@ class FakeSandbox:
 
     def _spawn(self, request: SpawnRequest) -> SpawnResult:
         self._require_alive()
-        self._require_folder(request.cwd)
+        try:
+            self._require_folder(request.cwd)
+        except FileRefused as refused:
+            return not_started(request, 126, f"its folder cannot be entered ({refused.fault})", 0.0)
         stdin = b"".join(request.stdin or ())
         name = request.argv[0].rpartition("/")[2] if request.argv else ""
         program = self.programs.get(name)

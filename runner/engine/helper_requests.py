@@ -11,7 +11,7 @@ from runner.engine.frames import BODY_MAX_BYTES, broken
 from runner.engine.helper_answers import Ending
 from runner.engine.helper_ere import BadPattern, translate_ere
 
-__all__ = ["Run", "microseconds", "search_body", "sendable_path", "spawn_words"]
+__all__ = ["Run", "microseconds", "not_started", "search_body", "sendable_path", "spawn_words"]
 
 PATH_MAX_CHARS = 5000  # above the kernel's 4096, so that the helper gives the verdict on all that fits a head
 SEARCH_MAX_BYTES = 64 * 1024  # pattern and globs; the kernel allows a program 128 KiB for one argument
@@ -129,9 +129,13 @@ def search_body(request: SearchRequest) -> bytes:
 
 
 def spawn_words(request: SpawnRequest) -> bytes | SpawnResult:
-    """Arguments and environment, NUL after each; or the answer, where they cannot be handed to any program."""
+    """Arguments and environment, NUL after each; or the answer, where they or the folder can be no program's."""
     if not request.argv or not request.argv[0]:
         return not_started(request, 127, "no program is named", 0.0)
+    try:
+        sendable_path(request.cwd)
+    except FileRefused as refused:
+        return not_started(request, 126, f"its folder cannot be entered ({refused.fault})", 0.0)
     words = (*request.argv, *(f"{name}={value}" for name, value in request.env.items()))
     if any("\0" in word for word in words):
         return not_started(request, 126, "an argument or variable holds NUL", 0.0)
@@ -145,6 +149,7 @@ def spawn_words(request: SpawnRequest) -> bytes | SpawnResult:
 
 
 def not_started(request: SpawnRequest, code: int, why: str, duration_ms: float) -> SpawnResult:
+    """The answer for a program that could not be started."""
     name = request.argv[0][:200] if request.argv else ""
     text = f"{name}: {why}\n".encode("utf-8", "replace")
     return SpawnResult(

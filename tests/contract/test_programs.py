@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from runner.engine.contract import FileFault, KilledBy, LimitMet, SpawnRequest
+from runner.engine.contract import FileFault, KilledBy, LimitMet, SearchRequest, SpawnRequest
 from runner.engine.docker_engine import DockerEngine
 from runner.engine.fake import FakeCall, FakeOutcome
 from tests.conftest import TEST_LIMITS, sandbox_spec
@@ -126,9 +126,25 @@ def test_a_program_runs_in_the_folder_that_is_asked_for(box: Box) -> None:
 def test_the_folder_must_be_real(box: Box) -> None:
     box.put("d/f", b"")
     box.link("l", "d")
-    cases = {"x": FileFault.MISSING, "d/f": FileFault.NOT_A_DIRECTORY, "l": FileFault.LINK, "..": FileFault.OUTSIDE}
-    for cwd, fault in cases.items():
-        assert fault_of(lambda cwd=cwd: box.run(SPEAK, cwd=cwd)) is fault  # type: ignore[misc]
+    for cwd in ("x", "d/f", "l", "..", "a" * 6000, "\ud800"):
+        result = box.run(SPEAK, cwd=cwd)
+        assert (result.started, result.exit, result.killed_by, result.stdout) == (False, 126, None, b"")
+        assert b"folder cannot be entered" in result.stderr
+    assert box.run(SPEAK).started
+
+
+def test_a_root_that_a_program_closes_is_answered_and_not_the_end() -> None:
+    with local_sandbox() as sandbox:
+        box = RealBox(sandbox)
+        box.put("f", b"x\n")
+        sandbox.scan(max_entries=10)
+        assert box.shell("chmod 0 .").exit == 0
+        result = box.shell("echo", scan_entries=10)
+        assert (result.started, result.exit) == (False, 126)
+        assert result.scan is not None and result.scan.removed == ("f",)
+        assert fault_of(lambda: sandbox.search(SearchRequest("x"))) is FileFault.DENIED
+        assert fault_of(lambda: sandbox.read("f", max_bytes=9)) is FileFault.DENIED
+        sandbox.ping()
 
 
 @pytest.mark.parametrize("name", ["no-such-program", "/no/such/program", "", "./tool", "d/tool"])

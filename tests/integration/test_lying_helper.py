@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,13 @@ from runner.engine import docker_sandbox
 from runner.engine.channel import HelperChannel
 from runner.engine.docker_engine import DockerEngine
 from runner.engine.docker_sandbox import DockerSandbox
-from runner.model.errors import SandboxLost
+from runner.model.errors import RunnerError, SandboxLost
 from tests.conftest import sandbox_spec
-from tests.support.cases import P0
+from tests.support.cases import P0, sh
 from tests.support.cli import call
 from tests.support.fault_report import CountFault
 from tests.support.inprocess import open_here
-from tests.support.lying_helper import LIES, lying_helper, path_of
+from tests.support.lying_helper import LIES, lying_helper, path_of, refusing_helper
 from tests.support.repos import build_r0
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
@@ -74,3 +75,22 @@ def test_a_run_whose_helper_lies_has_ended_and_is_torn_down(
     left = [found.name for found in docker_engine.objects() if found.controller_id == mine]
     count_fault(True, left)
     assert left == []
+
+
+@pytest.mark.parametrize(
+    ("op", "passing"), [("ping", 0), ("posture", 0), ("spawn", 0), ("spawn", 2), ("scan", 0), ("spawn", 16)]
+)
+def test_a_run_whose_helper_refuses_what_cannot_be_refused_has_ended_for_no_fault_of_ours(
+    op: str, passing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, docker_engine: DockerEngine
+) -> None:
+    monkeypatch.setattr(docker_sandbox, "_HELPER", refusing_helper(op, passing))
+    # A refused set-up is as good an end as a lost one: what matters is that none is told as a bug.
+    with suppress(RunnerError), open_here(build_r0(tmp_path / "r0").remote, P0) as run:
+        for _ in range(20):
+            run.call(*sh("node", "-p", "1"))
+        assert run.call(*call("git_commit", message="x"))["error"]["code"] == "run_ended"
+    (report,) = (tmp_path / "runner-state" / "runs").glob("*/report.json")
+    told = json.loads(report.read_text(encoding="utf-8"))
+    assert (told["status"], told["ended"]["code"]) == ("lost", "run_ended")
+    mine = (tmp_path / "runner-state" / "controller-id").read_text(encoding="ascii")
+    assert [found.name for found in docker_engine.objects() if found.controller_id == mine] == []

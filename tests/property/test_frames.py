@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.engine.channel import HelperChannel
-from runner.engine.contract import FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
+from runner.engine.contract import REFUSALS, FileFault, FileRefused, KilledBy, SearchRequest, SpawnRequest
 from runner.engine.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Frame, FrameDecoder, checked_path, encode_frame
 from runner.model.errors import SandboxLost
 from runner.model.tree import EntryKind
@@ -53,7 +53,11 @@ values = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 2**70), st.sampled_from(WORDS), st.text(max_size=5),
     st.lists(st.integers(), max_size=2),
 )  # fmt: skip
-heads = st.dictionaries(st.sampled_from(FIELDS), values, max_size=12)
+refusals = st.fixed_dictionaries(
+    {"kind": st.just("fault"), "fault": st.sampled_from([str(fault) for fault in FileFault]), "detail": st.just("")},
+    optional={"size": st.one_of(st.none(), st.integers(0, 9)), "id": st.just(2)},
+)
+heads = st.one_of(st.dictionaries(st.sampled_from(FIELDS), values, max_size=12), refusals)
 bodies = st.one_of(
     st.just(b""),
     st.binary(max_size=60),
@@ -123,7 +127,7 @@ def test_no_answer_raises_anything_but_the_contracts_errors(
     try:
         OPERATIONS[operation](channel)
     except FileRefused as refused:
-        assert refused.fault in FileFault
+        assert refused.fault in REFUSALS[operation]
     except SandboxLost:
         assert stream.closed
 

@@ -1,12 +1,12 @@
 """A helper that lies, for a real container: the image's own does the work behind it until the host asks for a path that
-names the lie.
+names the lie, or for an operation that it was told to refuse.
 
 Its source is given to the container's Python as an argument, so that no image has to be made for it.
 """
 
 from __future__ import annotations
 
-__all__ = ["LIES", "lying_helper", "path_of"]
+__all__ = ["LIES", "lying_helper", "path_of", "refusing_helper"]
 
 _SOURCE = r"""
 import json, os, struct, subprocess, sys, threading
@@ -59,6 +59,7 @@ def back(source):
 words = ["/usr/bin/python3", "-I", "-S", "/opt/runner/helper.pyc", sys.argv[-1]]
 real = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 threading.Thread(target=back, args=(real.stdout.fileno(),), daemon=True).start()
+refused, passing = sys.argv[1], int(sys.argv[2])
 while True:
     lengths = read(0, 8)
     sizes = struct.unpack("!II", lengths)
@@ -70,6 +71,12 @@ while True:
             tell(lie(path[4:], head["id"]))
         finally:
             os._exit(0)
+    if head.get("op") == refused:
+        passing -= 1
+        if passing < 0:
+            told = {"id": head["id"], "kind": "fault", "fault": "denied", "detail": "forged", "size": None}
+            tell([frame(told)])
+            continue
     real.stdin.write(lengths + rest)
 """
 
@@ -96,7 +103,12 @@ LIES = (
 
 def lying_helper() -> tuple[str, ...]:
     """The command line of the helper, before the words that the engine adds to it."""
-    return ("/usr/bin/python3", "-I", "-S", "-c", _SOURCE)
+    return refusing_helper("nothing")
+
+
+def refusing_helper(op: str, passing: int = 0) -> tuple[str, ...]:
+    """The same of one that also refuses the operation, but for its first `passing` times."""
+    return ("/usr/bin/python3", "-I", "-S", "-c", _SOURCE, op, str(passing))
 
 
 def path_of(lie: str) -> str:

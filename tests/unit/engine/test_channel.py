@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runner.engine.channel import SCAN_SECONDS, HelperChannel
-from runner.engine.contract import FileFault, FileRefused, KilledBy, Scan, SearchRequest, SpawnRequest
+from runner.engine.contract import REFUSALS, FileFault, FileRefused, KilledBy, Scan, SearchRequest, SpawnRequest
 from runner.engine.exchange import SILENCE_SECONDS
 from runner.engine.helper_requests import STDIN_PIECE_BYTES
 from runner.model.errors import EngineUnavailable, SandboxLost
@@ -160,6 +160,38 @@ def test_an_interrupted_call_ends_the_channel_because_its_answer_would_be_taken_
         channel.resolve("a")
     with pytest.raises(SandboxLost):
         channel.resolve("a")
+
+
+ASKED: dict[str, Callable[[HelperChannel], object]] = {
+    "ping": lambda channel: channel.ping(),
+    "resolve": lambda channel: channel.resolve("a"),
+    "read": lambda channel: channel.read("a", max_bytes=1),
+    "list": lambda channel: channel.list("a", max_entries=1),
+    "write": lambda channel: channel.write("a", b""),
+    "delete": lambda channel: channel.delete("a"),
+    "search": lambda channel: channel.search(SearchRequest("a")),
+    "spawn": _spawn,
+    "scan": lambda channel: channel.scan(max_entries=1),
+    "posture": lambda channel: channel.guest_posture(),
+}
+
+
+@pytest.mark.parametrize("fault", FileFault)
+@pytest.mark.parametrize("op", ASKED)
+def test_a_refusal_that_the_operation_cannot_have_is_the_end_of_the_run(op: str, fault: FileFault) -> None:
+    told = answer({"id": 2, "kind": "fault", "fault": str(fault), "detail": "why", "size": None})
+    if fault not in REFUSALS.get(op, ()):
+        return _lost(ASKED[op], told)
+    channel, stream = _channel(told)
+    with pytest.raises(FileRefused) as refused:
+        ASKED[op](channel)
+    assert refused.value.fault is fault
+    assert not stream.closed
+
+
+def test_a_refusal_in_the_place_of_the_scan_after_a_program_is_the_end_of_the_run() -> None:
+    refused = answer({"id": 2, "kind": "fault", "fault": "denied", "detail": "", "size": None})
+    _lost(lambda channel: _spawn(channel, scan_entries=1), answer(ENDING), refused)
 
 
 def test_a_refusal_does_not_end_the_channel() -> None:
