@@ -62,13 +62,14 @@ def take_baseline(
 
     Raises:
         RunLimitReached: when it has more paths than can be kept account of.
+        SandboxLost: when set-up has removed the repository, or closed its folder.
     """
     scan = whole_scan(sandbox, "Check out less, or install less in set-up.")
     return Baseline(
         base_commit=fetched.base,
         branch=fetched.branch,
         default_branch=fetched.default_branch,
-        hooks_path=(None if fresh else _hooks_path(git)) or "/workspace/.git/hooks",
+        hooks_path=(None if fresh else _hooks_path(git, fetched.base)) or "/workspace/.git/hooks",
         ledger=Ledger(scan.entries),
         base_tree=BaseTree.of(base.objects),
         append_only=_append_only(sandbox, rules, scan.entries),
@@ -110,9 +111,11 @@ def _require_whole(scan: Scan, hint: str) -> None:
         )
 
 
-def _hooks_path(git: GuestGit) -> str | None:
+def _hooks_path(git: GuestGit, base: str) -> str | None:
     """Where set-up pointed git's hooks, None where it didn't. Asked of the files, not of our own command line."""
     result = git.run("config", "--local", "--includes", "--type=path", "--get", "core.hooksPath")
+    if result.exit not in (0, 1):
+        git.require_base(base)
     said = result.stdout.decode("utf-8", "surrogateescape").rstrip("\n")
     return said if result.exit == 0 and said else None
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["limits_hit", "run"]
 
 _MAX_REPORTED_WRITES = 50
+_GIT_FAILED = 128
+_NOT_STARTED = 126
 _FLOOD = 64
 """A verbose test run goes on when its output is cut; what writes this many times the cap is a flood, and is killed."""
 
@@ -37,6 +39,7 @@ def run(
     Raises:
         ToolError: when the argv is refused; then no process was started.
         RunLimitReached: when the command made more paths than can be kept account of.
+        SandboxLost: when it could not do anything, because the repository or its folder is not there any more.
     """
     tree = RecordingTree(SandboxTree(sandbox, baseline.ledger, git))
     door: Tool = "git" if tool == "git" else "run_command"
@@ -56,6 +59,8 @@ def run(
             scan_entries=MAX_ENTRIES,
         )
     )
+    if (argv[0] == "git" and result.exit == _GIT_FAILED) or (not result.started and result.exit == _NOT_STARTED):
+        git.require_base(baseline.base_commit)
     ledger, scan = baseline.ledger, result.scan
     delta = bring_up_to_date(sandbox, ledger) if scan is None else take_in(scan, ledger)
     outside = _outside(guards.rules, delta)

@@ -11,13 +11,17 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from runner.engine.contract import OutputSink, Sandbox, SpawnRequest, SpawnResult
+from runner.engine.contract import FileRefused, OutputSink, Sandbox, SpawnRequest, SpawnResult
+from runner.model.errors import SandboxLost
 
 __all__ = ["GuestGit", "hex_name"]
 
 _MIB = 1024 * 1024
 _OUTPUT_CAP_BYTES = 64 * _MIB  # a raw diff of 500,000 paths; more is an error, not a cut
 _HEX = frozenset("0123456789abcdef")
+_FATAL = 128  # git's exit when it cannot go on at all
+_NOT_STARTED = 126
+_START_ANEW = "A command or hook did that; start a new run."
 
 _SAFE = (
     "-c", "core.fsmonitor=false",
@@ -103,6 +107,29 @@ class GuestGit:
             argv, environment, seconds, _OUTPUT_CAP_BYTES, stdin=stdin, sink=sink, kill_at_bytes=kill_at
         )
         return self.sandbox.spawn(request)
+
+    def require_base(self, commit: str) -> None:
+        """The repository may still be the one that the run started from, with that commit. To be asked once git failed.
+
+        A repository whose settings are broken is not gone: who broke them can mend them.
+
+        Raises:
+            SandboxLost: it is gone, or its folder is closed; nothing that a run does can come to anything any more.
+        """
+        asked = self.run("cat-file", "-t", commit)
+        if not asked.started and asked.exit == _NOT_STARTED:
+            said = "the workspace's own folder was closed by its mode, so that nothing can be started in it"
+            raise SandboxLost(said, hint=_START_ANEW)
+        if asked.exit == _FATAL and (not self._has_objects() or self.run("rev-parse", "--git-dir").exit == 0):
+            said = "the repository that the run started from is gone from the workspace (.git, or its base commit)"
+            raise SandboxLost(said, hint=_START_ANEW)
+
+    def _has_objects(self) -> bool:
+        """Whether a folder of objects is there, as far as that can be told."""
+        try:
+            return self.sandbox.resolve(".git/objects").exists
+        except FileRefused:
+            return True
 
     def line(self, *args: str) -> str | None:
         """The first line that `git ARGS` prints, None when it fails or prints nothing."""

@@ -48,7 +48,7 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
     """`changes.patch` holds everything that differs from the base commit, committed or not, ignored files left out.
 
     Raises:
-        SandboxLost: when the workspace is gone.
+        SandboxLost: when the workspace is gone, or the repository in it that the run started from.
     """
     # The run's own time may be used up, which is when the patch matters most: it has a few seconds of its own.
     git = replace(prepared.git, remaining=lambda: _PATCH_SECONDS)
@@ -66,6 +66,8 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
         )
     finally:
         patch.close()
+    if made.exit != 0:
+        git.require_base(prepared.baseline.base_commit)
     names = raw_names(patch.names)
     listed = b"".join(name + b"\0" for name in names or ())
     canary.take(listed)

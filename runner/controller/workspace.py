@@ -8,8 +8,8 @@ question: the act itself, which follows no link, says so if it does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from runner.controller import commands, faults
@@ -161,12 +161,24 @@ class GuardedWorkspace:
         return commands.run(self._sandbox, self._git, self._baseline, self._guards, argv, tool)
 
     def commit(self, message: str) -> CommitOutcome:
-        """Commit everything that changed. Raises ToolError."""
-        return commit(self._git, message, self._judge, self._guards.known_commit, self._guards.sign)
+        """Commit everything that changed. Raises ToolError, SandboxLost when the repository is gone."""
+        with self._of_a_repository():
+            return commit(self._git, message, self._judge, self._guards.known_commit, self._guards.sign)
 
     def push(self) -> PushedBranch:
-        """The current branch goes through the gate. Raises ToolError."""
-        return self._guards.push()
+        """The current branch goes through the gate. Raises ToolError, SandboxLost when the repository is gone."""
+        with self._of_a_repository():
+            return self._guards.push()
+
+    @contextmanager
+    def _of_a_repository(self) -> Iterator[None]:
+        """Where git's failure is that what the run started from is gone, the run has ended with it."""
+        try:
+            yield
+        except ToolError as error:
+            if error.code in (ErrorCode.GIT_COMMIT_FAILED, ErrorCode.GIT_PUSH_FAILED):
+                self._git.require_base(self._baseline.base_commit)
+            raise
 
     def _real_path(self, path: str, table: Mapping[FileFault, ErrorCode]) -> str:
         try:

@@ -309,6 +309,44 @@ def test_a_full_workspace_is_named_and_room_can_be_made(r0: R0, tmp_path: Path) 
     assert ran.answers[3]["ok"], ran.answers[3]
 
 
+_EMPTY = "for (const n of fs.readdirSync('.')) fs.rmSync(n, {recursive: true, force: true})"
+_CLOSE = "fs.chmodSync('/workspace', 0)"
+_UNTRACK = "fs.rmSync('.git', {recursive: true})"
+
+
+@pytest.mark.parametrize(
+    ("ruin", "command_writes"),
+    [(_EMPTY, "revert"), (_UNTRACK, "report"), (_CLOSE, "report"), (_CLOSE, "revert")],
+)
+def test_a_run_whose_repository_is_gone_is_lost_at_the_latest_at_its_end(
+    ruin: str, command_writes: str, r0: R0, tmp_path: Path, survived: Survived
+) -> None:
+    policy = {**P0, "commandWrites": command_writes}
+    calls = [sh(*node(f"const fs = require('fs'); {ruin}")), call("list_dir", path="src")]
+    ran = run_runner(r0.remote, policy, calls, tmp_path, ref="agent/x1")
+    assert ran.answers[0]["result"]["code"] == 0, ran.answers[0]
+    assert (ran.exit_code, ran.report["status"], ran.report["ended"]["code"]) == (5, "lost", "run_ended")
+    assert "gone" in ran.report["ended"]["message"] or "closed" in ran.report["ended"]["message"]
+    survived()
+
+
+@pytest.mark.parametrize("after", [call("git_commit", message="x"), call("git_push"), ("git", {"args": "status"})])
+def test_a_run_whose_repository_is_gone_is_lost_at_the_next_call_of_git(
+    after: Invocation, r0: R0, tmp_path: Path
+) -> None:
+    gone = sh(*node(f"const fs = require('fs'); {_EMPTY}"))
+    ran = run_runner(r0.remote, P0, [gone, after, call("list_dir", path=".")], tmp_path, ref="agent/x1")
+    assert [answer["error"]["code"] for answer in ran.answers[1:]] == ["run_ended", "run_ended"], ran.answers
+    assert ran.report["status"] == "lost"
+
+
+@pytest.mark.parametrize("ruin", [_UNTRACK, _CLOSE])
+def test_a_set_up_that_removes_or_closes_the_repository_starts_no_run(ruin: str, r0: R0, tmp_path: Path) -> None:
+    policy = {**P0, "setup": [list(node(f"const fs = require('fs'); {ruin}"))]}
+    ran = run_runner(r0.remote, policy, [call("list_dir", path=".")], tmp_path, ref="agent/x1")
+    assert (ran.exit_code, ran.report["status"], ran.answers) == (5, "lost", [])
+
+
 def test_a_failing_set_up_shows_the_tools_own_words_and_leaves_nothing(
     r0: R0, tmp_path: Path, docker_engine: DockerEngine
 ) -> None:
