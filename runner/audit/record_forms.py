@@ -333,9 +333,10 @@ class Pushed(PushDone):
 
 
 class ChangesTold(Changes):
-    """The same with the first thousand paths."""
+    """The same with the first thousand paths. `reason` says why they could not be told, where `failed`."""
 
     files: list[str]
+    reason: str | None = None
 
 
 class CanaryTold(Form):

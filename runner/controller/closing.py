@@ -81,11 +81,12 @@ def _keep_changes(prepared: Prepared, run: Run) -> None:
             if run.ended is None and not run.interrupted:
                 run.failure = error
             raise
-        except OSError:
+        except OSError as error:
             # The disk below the record is full. The containers must go all the same; the report says what is missing.
-            changes = report.NO_CHANGES
+            changes = report.no_changes(f"changes.patch cannot be written: {error.strerror}")
         run.facts["changes"] = changes
-        prepared.audit.tell("changes", {name: changes[name] for name in changes if name != "files"})
+        told = {name: changes[name] for name in changes if name not in ("files", "reason")}
+        prepared.audit.tell("changes", told)
 
 
 def _close_log(prepared: Prepared, run: Run, teardown: dict[str, Any]) -> None:
@@ -157,7 +158,11 @@ def _closing_line(prepared: Prepared, run: Run) -> str:
     said = [f"{run.status}: calls {counts['calls']}, refused {counts['refused']}, pushes {len(prepared.pushes)}"]
     changes = run.facts.get("changes")
     if changes is not None:
-        said.append(f"files changed {changes.get('file_count', 0)}")
+        said.append(
+            f"THE CHANGES COULD NOT BE TAKEN ({changes['reason']})"
+            if changes["failed"]
+            else f"files changed {changes['file_count']}"
+        )
     if prepared.canary.count:
         said.append(f"THE CANARY WAS SEEN {prepared.canary.count} time(s)")
     return f"{', '.join(said)}; report in {prepared.request.out or prepared.record.folder}"

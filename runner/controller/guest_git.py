@@ -19,6 +19,7 @@ __all__ = ["GuestGit", "hex_name"]
 _MIB = 1024 * 1024
 _OUTPUT_CAP_BYTES = 64 * _MIB  # a raw diff of 500,000 paths; more is an error, not a cut
 _HEX = frozenset("0123456789abcdef")
+_OWN_OBJECTS = "/workspace/.git/objects"
 _FATAL = 128  # git's exit when it cannot go on at all
 _NOT_STARTED = 126
 _START_ANEW = "A command or hook did that; start a new run."
@@ -73,14 +74,26 @@ class GuestGit:
         environment = self._git_environment(index)
         return self._spawn(argv, environment, stdin, sink=sink, deadline_seconds=deadline_seconds, whole=whole)
 
-    def sequence(self, *commands: Sequence[str], index: str, sink: OutputSink, deadline_seconds: float) -> SpawnResult:
+    def sequence(
+        self,
+        *commands: Sequence[str],
+        index: str,
+        sink: OutputSink,
+        deadline_seconds: float,
+        objects: str | None = None,
+    ) -> SpawnResult:
         """The result of a `git` for each command, one after the other in one program; the first to fail ends it.
 
-        Each start of a program inside is a round trip, which costs more than a small git does.
+        Each start of a program inside is a round trip, which costs more than a small git does. `objects` is a folder
+        to be made, for what they write; without it that goes to the repository's own.
         """
-        script = " && ".join(shlex.join(_argv(command)) for command in commands)
-        argv = ("/bin/sh", "-c", script)
-        return self._spawn(argv, self._git_environment(index), None, sink=sink, deadline_seconds=deadline_seconds)
+        words = [_argv(command) for command in commands]
+        environment = self._git_environment(index)
+        if objects is not None:
+            words.insert(0, ("/usr/bin/mkdir", "-p", "-m", "700", objects))
+            environment |= {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _OWN_OBJECTS}
+        argv = ("/bin/sh", "-c", " && ".join(map(shlex.join, words)))
+        return self._spawn(argv, environment, None, sink=sink, deadline_seconds=deadline_seconds)
 
     def program(self, *argv: str, stdin: Iterable[bytes] | None = None, whole: bool = False) -> SpawnResult:
         """The result of one of the image's own programs, named by absolute path, in the workspace's root."""

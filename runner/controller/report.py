@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.audit.seal import RECEIPT, SAID
 from runner.controller.records import as_text, copy_out, open_new
-from runner.controller.run_changes import NO_CHANGES, write_changes
+from runner.controller.run_changes import no_changes, write_changes
 from runner.controller.spec import RunRequest
 from runner.gate.address import Address
 from runner.model.errors import RunnerError, UsageError
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from runner.controller.run import Run
 
 __all__ = [
-    "NO_CHANGES",
     "OUTPUTS",
     "PAGE",
     "hand_over",
     "intent",
     "intent_facts",
+    "no_changes",
     "write",
     "write_changes",
     "write_out",

@@ -4,6 +4,8 @@ Both are made by git inside the workspace, so they are untrusted text: written a
 shown by us. One program makes them: it reads the tree as it stands into an index of its own, and compares that with
 the base commit. Each file's content is read anew. What the clone's own index says of it may be what the run wrote
 there, and a file's times do not tell of every write to it.
+
+Where that fails it is tried once more with all that git writes in the home: the run may have left no room elsewhere.
 """
 
 from __future__ import annotations
@@ -16,10 +18,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runner.engine.contract import SpawnResult
+
 if TYPE_CHECKING:
+    from runner.controller.guest_git import GuestGit
     from runner.controller.prepare import Prepared
 
-__all__ = ["NO_CHANGES", "PatchFile", "raw_names", "write_changes"]
+__all__ = ["PatchFile", "no_changes", "raw_names", "write_changes"]
 
 _MAX_PATCH_BYTES = 64 * 1024 * 1024
 _MAX_NAMES_BYTES = 64 * 1024 * 1024  # of 500,000 changed paths
@@ -33,15 +38,21 @@ _DIFF = (
 _RAW_LINE = re.compile(rb':[0-7]{6} [0-7]{6} [0-9a-f]{40,64} [0-9a-f]{40,64} [AMDTU]\t(?:"(.+)"|([^"\n].*))')
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)")
 _ESCAPED = dict(zip(b'abtnvfr"\\', b'\a\b\t\n\v\f\r"\\', strict=True))
-NO_CHANGES: dict[str, Any] = {
-    "files": [],
-    "file_count": 0,
-    "paths_sha256": hashlib.sha256(b"").hexdigest(),
-    "patch_bytes": 0,
-    "truncated": False,
-    "failed": True,
-}
-"""What the report has instead of changes that could not be told."""
+_MAX_SAID_BYTES = 2000
+_MAX_REASON_CHARS = 300
+
+
+def no_changes(reason: str) -> dict[str, Any]:
+    """What the report has instead of changes that could not be told."""
+    return {
+        "files": [],
+        "file_count": 0,
+        "paths_sha256": hashlib.sha256(b"").hexdigest(),
+        "patch_bytes": 0,
+        "truncated": False,
+        "failed": True,
+        "reason": reason,
+    }
 
 
 def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
@@ -51,23 +62,18 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
         SandboxLost: when the workspace is gone, or the repository in it that the run started from.
     """
     # The run's own time may be used up, which is when the patch matters most: it has a few seconds of its own.
-    git = replace(prepared.git, remaining=lambda: _PATCH_SECONDS)
-    index = f"/tmp/runner-report-{secrets.token_hex(8)}"  # noqa: S108 - inside, and of a name that nobody there knows
+    clock, base = prepared.host.monotonic, prepared.baseline.base_commit
+    over = clock() + _PATCH_SECONDS
+    git = replace(prepared.git, remaining=lambda: max(1.0, over - clock()))
     canary = prepared.canary.stream()
-    patch = PatchFile(folder / "changes.patch", canary.take)
-    try:
-        made = git.sequence(
-            ("read-tree", "HEAD"),  # or files that are ignored, and in a commit all the same, would be missing
-            ("add", "-A"),
-            (*_DIFF, prepared.baseline.base_commit),
-            index=index,
-            sink=patch,
-            deadline_seconds=_PATCH_SECONDS,
-        )
-    finally:
-        patch.close()
-    if made.exit != 0:
-        git.require_base(prepared.baseline.base_commit)
+    name = f"runner-report-{secrets.token_hex(8)}"  # inside, and one that nobody there knows
+    reason, patch, made = _take(git, base, folder, canary.take, f"/tmp/{name}", None)  # noqa: S108
+    if reason and not made.timed_out:
+        git.require_base(base)
+        home = f"/home/agent/{name}"
+        again = _take(git, base, folder, canary.take, f"{home}/index", f"{home}/objects")
+        # Of a second failure, the first is the reason to tell: the home is only where room was looked for.
+        reason, patch, made = (again[0] and reason, *again[1:])
     names = raw_names(patch.names)
     listed = b"".join(name + b"\0" for name in names or ())
     canary.take(listed)
@@ -79,14 +85,50 @@ def write_changes(prepared: Prepared, folder: Path) -> dict[str, Any]:
         "paths_sha256": hashlib.sha256(listed).hexdigest(),  # of `git diff --name-only -z`
         "patch_bytes": patch.size,
         "truncated": patch.truncated or made.truncated,
-        "failed": made.exit != 0 or names is None or (bool(names) and not patch.size),
+        "failed": bool(reason),
+        "reason": reason or None,
     }
+
+
+def _take(
+    git: GuestGit, base: str, folder: Path, look: Callable[[bytes], None], index: str, objects: str | None
+) -> tuple[str, PatchFile, SpawnResult]:
+    """Why the patch could not be made, empty when it is; what came of it; and how git ended."""
+    patch = PatchFile(folder / "changes.patch", look)
+    try:
+        made = git.sequence(
+            ("read-tree", "HEAD"),  # or files that are ignored, and in a commit all the same, would be missing
+            ("add", "-A"),
+            (*_DIFF, base),
+            index=index,
+            objects=objects,
+            sink=patch,
+            deadline_seconds=git.remaining(),
+        )
+    finally:
+        patch.close()
+    names = raw_names(patch.names)
+    if made.exit != 0:
+        return _why(made, patch.said), patch, made
+    odd = names is None or (bool(names) and not patch.size)
+    return "what git printed is no patch" if odd else "", patch, made
+
+
+def _why(made: SpawnResult, said: bytes) -> str:
+    """Why git failed, in its own words where it had some: untrusted text, in one line."""
+    if made.timed_out:
+        return f"git took longer than {_PATCH_SECONDS:g} s"
+    if made.killed_by is not None:
+        return f"git was killed ({made.killed_by})"
+    words = " ".join((made.stderr + said).decode("utf-8", "replace").split())
+    return words[-_MAX_REASON_CHARS:] or f"git ended with {made.exit}"
 
 
 class PatchFile:
     """Takes what `git diff --raw --patch` writes: a line for each file, an empty line, and the patch for the file.
 
-    Of both it stops keeping at a bound, and is `truncated` then. `look` sees all of it.
+    Of both it stops keeping at a bound, and is `truncated` then. `look` sees all of it. `said` is the end of what it
+    says on its standard error.
     """
 
     def __init__(self, path: Path, look: Callable[[bytes], None]) -> None:
@@ -94,12 +136,14 @@ class PatchFile:
         self._look = look
         self._in_patch = False
         self._head = bytearray()
+        self.said = b""
         self.size = 0
         self.truncated = False
 
     def __call__(self, name: str, data: bytes) -> None:
         """More of it has come. Raises OSError when it cannot be written."""
         if name != "stdout":
+            self.said = (self.said + data)[-_MAX_SAID_BYTES:]
             return
         self._look(data)
         self._keep(data if self._in_patch else self._behind_names(data))

@@ -46,7 +46,9 @@ def show(run: Run, output: Output = Format.TABLE) -> None:
     if report.get("ended"):
         rows.append(["because", f"{report['ended']['message']}. {report['ended']['hint']}"])
     if report.get("changes"):
-        rows.append(["files changed", str(report["changes"]["file_count"])])
+        changes = report["changes"]
+        why = changes.get("reason") or "no reason was kept"
+        rows.append(["files changed", f"not known: {why}" if changes["failed"] else str(changes["file_count"])])
     render.table(("what", "is"), rows)
 
 

@@ -347,6 +347,27 @@ def test_a_set_up_that_removes_or_closes_the_repository_starts_no_run(ruin: str,
     assert (ran.exit_code, ran.report["status"], ran.answers) == (5, "lost", [])
 
 
+def test_the_changes_of_a_run_that_left_no_room_are_taken_all_the_same(r0: R0, tmp_path: Path) -> None:
+    policy = {**P0, "limits": {"memoryMiB": 512, "workspaceMiB": 8}}
+    fill = "try{for(;;)fs.appendFileSync('scratch/f',Buffer.alloc(65536))}catch(e){console.log(e.code)}"
+    calls = [
+        call("edit", path="src/app.mjs", oldString="1", newString="2"),
+        sh(*node(f"const fs=require('fs');{fill}")),
+    ]
+    ran = run_runner(r0.remote, policy, calls, tmp_path, ref="agent/x1")
+    assert ran.answers[1]["result"]["stdout"] == "ENOSPC\n", ran.answers[1]
+    assert ran.report["changes"]["files"] == ["scratch/f", "src/app.mjs"], ran.report["changes"]
+    assert b"export const a = 2;" in (tmp_path / "out" / "changes.patch").read_bytes()
+
+
+def test_changes_that_cannot_be_taken_are_told_with_the_reason(r0: R0, tmp_path: Path) -> None:
+    calls = [sh(*node("require('fs').writeFileSync('src/shut', 'x', {mode: 0})"))]
+    ran = run_runner(r0.remote, P0, calls, tmp_path, ref="agent/x1")
+    assert ran.report["changes"]["failed"] and "src/shut" in ran.report["changes"]["reason"]
+    last = ran.stderr.strip().splitlines()[-1]
+    assert "THE CHANGES COULD NOT BE TAKEN" in last and "Permission denied" in last and "files changed" not in last
+
+
 def test_a_failing_set_up_shows_the_tools_own_words_and_leaves_nothing(
     r0: R0, tmp_path: Path, docker_engine: DockerEngine
 ) -> None:

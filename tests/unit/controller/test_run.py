@@ -280,7 +280,50 @@ def test_a_full_disk_below_the_record_keeps_nothing_from_going(bench: Bench, mon
         assert write(run) is None
         run.completed()
     bench.proved_gone()
-    assert bench.report()["changes"]["failed"] is True
+    changes = bench.report()["changes"]
+    assert (changes["failed"], changes["reason"]) == (True, "changes.patch cannot be written: No space left on device")
+    assert "THE CHANGES COULD NOT BE TAKEN" in bench.said[-1] and "files changed" not in bench.said[-1]
+
+
+def test_changes_that_find_no_room_are_taken_with_what_git_writes_elsewhere(bench: Bench) -> None:
+    calls: list[FakeCall] = []
+
+    def sh(call: FakeCall) -> FakeOutcome:
+        calls.append(call)
+        return FakeOutcome(exit=128, stderr=b"no space") if len(calls) == 1 else FakeOutcome(stdout=CHANGES)
+
+    bench.engine.programs = {**bench.engine.programs, "sh": sh}
+    with bench.open() as run:
+        run.completed()
+    first, second = calls
+    assert "GIT_OBJECT_DIRECTORY" not in first.env and second.env["GIT_OBJECT_DIRECTORY"].startswith("/home/agent/")
+    assert second.env["GIT_INDEX_FILE"].startswith("/home/agent/")
+    changes = bench.report()["changes"]
+    assert (changes["file_count"], changes["failed"], changes["reason"]) == (1, False, None)
+
+
+def test_changes_that_could_not_be_taken_are_told_with_gits_first_reason(bench: Bench) -> None:
+    said = iter([b"error: no\n  room\x1b[2J\n", b"other"])
+    failing = lambda _call: FakeOutcome(exit=128, stderr=next(said))  # noqa: E731
+    bench.engine.programs = {**bench.engine.programs, "sh": failing}
+    with bench.open() as run:
+        run.completed()
+    changes = bench.report()["changes"]
+    assert (run.status, changes["failed"], changes["reason"]) == ("completed", True, "error: no room\x1b[2J")
+    assert "THE CHANGES COULD NOT BE TAKEN (error: no room" in bench.said[-1]
+
+
+def test_a_git_that_takes_too_long_for_the_changes_is_not_asked_again(bench: Bench) -> None:
+    calls: list[FakeCall] = []
+
+    def sh(call: FakeCall) -> FakeOutcome:
+        calls.append(call)
+        return FakeOutcome(seconds=3600.0)
+
+    bench.engine.programs = {**bench.engine.programs, "sh": sh}
+    with bench.open() as run:
+        run.completed()
+    assert len(calls) == 1 and bench.report()["changes"]["reason"] == "git took longer than 30 s"
 
 
 def test_a_report_that_the_state_folder_cannot_take_is_in_the_out_folder(
