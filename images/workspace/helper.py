@@ -1560,14 +1560,15 @@ class Scanner:
         """What tells two contents with one stamp apart; unique where that would cost too much or cannot be read."""
         if not stat.S_ISREG(info.st_mode) and not stat.S_ISLNK(info.st_mode):
             return b""
-        self.hash_left -= info.st_size
-        if info.st_size > BATCH_BYTES:
-            STATE.wire.flush()  # a program's end need not wait for it
         try:
-            if stat.S_ISREG(info.st_mode) and self.hash_left >= 0:
-                return b"-" + digest(folder, name).encode()
             if stat.S_ISLNK(info.st_mode):
                 return b"-%x" % (hash(os.readlink(name, dir_fd=folder)) & 0xFFFFFFFFFFFFFFFF)
+            if info.st_size <= self.hash_left:
+                # Only what is read is charged: a file too large for that would make all others look changed.
+                self.hash_left -= info.st_size
+                if info.st_size > BATCH_BYTES:
+                    STATE.wire.flush()  # a program's end need not wait for it
+                return b"-" + digest(folder, name).encode()
         except OSError:
             pass
         STATE.scans += 1

@@ -358,6 +358,26 @@ def test_a_change_in_the_same_tick_of_the_clock_as_the_scan_is_reported(
         assert _records(_scanned(helper)) == ([], [])
 
 
+def test_a_file_too_large_to_be_read_again_makes_no_other_look_changed(helper: Any, tmp_path: Path) -> None:
+    helper.RACY_NS = 1 << 60  # whatever is there has changed shortly before each scan
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "z").write_bytes(b"1")
+    _scanned(helper)
+    with (tmp_path / "big").open("wb") as big:
+        big.truncate(100 << 20)
+    assert [entry.path for entry in _records(_scanned(helper))[0]] == ["big"]
+    # What was not read may be another each time; the rest is as it was.
+    assert [entry.path for entry in _records(_scanned(helper))[0]] == ["big"]
+
+
+def test_what_is_read_again_is_bounded_over_all_files(helper: Any, tmp_path: Path) -> None:
+    helper.RACY_NS = 1 << 60
+    helper.RACY_HASH_MAX_BYTES = 10
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_bytes(b"1234")
+    assert _scanned(helper).hash_left == 2
+
+
 def test_a_folders_new_mode_is_reported_though_nothing_beside_it_changed(helper: Any, tmp_path: Path) -> None:
     (tmp_path / "a/b/c").mkdir(parents=True)
     _scanned(helper)
