@@ -81,7 +81,8 @@ class Limits(_Section):
     memory_mib: Annotated[int, Field(ge=64, le=1_048_576)] = Field(2048, alias="memoryMiB")
     cpus: Annotated[float, Field(ge=0.1, le=512)] = 2.0
     pids: Annotated[int, Field(ge=16, le=1_000_000)] = 512
-    open_files: Annotated[int, Field(ge=64, le=1_048_576)] = Field(4096, alias="openFiles")
+    # The helper inside keeps its own out of programs' reach, from number 64 on: with less it could not start.
+    open_files: Annotated[int, Field(ge=128, le=1_048_576)] = Field(4096, alias="openFiles")
     workspace_mib: Annotated[int, Field(ge=1, le=1_048_576)] = Field(2048, alias="workspaceMiB")
     workspace_inodes: Annotated[int, Field(ge=100, le=50_000_000)] = Field(500_000, alias="workspaceInodes")
     file_mib: Annotated[int, Field(ge=1, le=1_048_576)] = Field(512, alias="fileMiB")

@@ -25,7 +25,7 @@ LIMITS = {
     "memoryMiB": 128,
     "cpus": 0.5,
     "pids": 48,
-    "openFiles": 96,
+    "openFiles": 128,  # the least that a policy may say
     "workspaceMiB": 16,
     "workspaceInodes": 1500,
     "fileMiB": 4,

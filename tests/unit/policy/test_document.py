@@ -75,6 +75,7 @@ def test_the_defaults_are_the_safe_ones() -> None:
         {"limits": {"cpus": float("nan")}},
         {"limits": {"cpus": float("inf")}},
         {"limits": {"memoryMiB": 1}},
+        {"limits": {"openFiles": 127}},
         {"limits": None},
         {"network": {"setup": ["npm"]}},
         {"network": {"run": {"allow": ["10.0.0.1"]}}},
