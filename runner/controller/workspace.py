@@ -176,7 +176,9 @@ class GuardedWorkspace:
         try:
             yield
         except ToolError as error:
-            if error.code in (ErrorCode.GIT_COMMIT_FAILED, ErrorCode.GIT_PUSH_FAILED):
+            # A commit that could not be undone says what is lost; then the next call ends the run, or its own end does.
+            failed = error.code in (ErrorCode.GIT_COMMIT_FAILED, ErrorCode.GIT_PUSH_FAILED)
+            if failed and "restored" not in error.details:
                 self._git.require_base(self._baseline.base_commit)
             raise
 

@@ -84,11 +84,11 @@ def _code(answer: dict[str, Any]) -> str:
     return str(answer["error"]["code"])
 
 
-def _run(tmp_path: Path, calls: Sequence[Invocation], *, seconds: int = 60) -> CliRun:
+def _run(tmp_path: Path, calls: Sequence[Invocation], *, seconds: int = 60, status: str = "completed") -> CliRun:
     r0 = build_r0(tmp_path / "r0", extra=HOOKS)
     limits = {**P0["limits"], "commandSeconds": seconds}
     ran = run_runner(r0.remote, {**P0, "limits": limits}, calls, tmp_path, ref="agent/x1")
-    assert ran.exit_code == 0, ran.stderr
+    assert ran.report["status"] == status, ran.stderr
     return ran
 
 
@@ -122,7 +122,7 @@ def test_after_all_those_hooks_the_same_work_is_committed(answers: dict[str, lis
 
 @pytest.mark.parametrize("script", ["rm -rf .git; exit 1", "chmod 000 .; exit 1"], ids=["git's objects", "the root"])
 def test_what_a_hook_destroyed_or_closed_for_good_is_said(tmp_path: Path, script: str) -> None:
-    ran = _run(tmp_path, [*_EDITS, _hook("pre-commit", script), _COMMIT])
+    ran = _run(tmp_path, [*_EDITS, _hook("pre-commit", script), _COMMIT], status="lost")
     assert _code(ran.answers[-1]) == "git_commit_failed"
     details = ran.answers[-1]["error"]["details"]
     assert details["restored"] is False
