@@ -233,6 +233,21 @@ def test_the_smaller_values_are_those_in_force() -> None:
     assert "`limits.runSeconds`" in refusal(BASE, {"limits": {"runSeconds": 50}}, {"limits": {"runSeconds": 51}})
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "field"),
+    [
+        ({"bins": ["git"]}, {"bins": ["git", "npm"]}, "bins[1]"),
+        ({"argv": {"preset": "strict"}}, {"argv": {"preset": "default"}}, "argv.preset"),
+        ({"setup": "off"}, {"setup": "auto"}, "setup"),
+        ({"bindings": [OTHER]}, {"bindings": [CODE]}, "bindings[0]"),
+    ],
+)
+def test_a_second_file_does_not_give_back_what_the_first_took(
+    first: dict[str, Any], second: dict[str, Any], field: str
+) -> None:
+    assert f"n2.yml:1: field `{field}`" in refusal({"bindings": [CODE, OTHER]}, first, second)
+
+
 def test_a_bound_where_the_policy_has_none_is_narrower() -> None:
     assert narrowed({"budget": {"distinct": None}}, {"budget": {"distinct": 7}}).budget.distinct == 7
 
@@ -294,6 +309,11 @@ def test_no_rewriting_leaves_new_files() -> None:
     assert write(found, "src/old", existed=True).rule == "narrow.1.write.rewrite.none"
     rules = WriteRules.compile(found)
     assert within_write_globs(rules, "src/new") and not executable_scratch(rules, "src/new")
+
+
+def test_what_a_command_writes_outside_either_is_outside() -> None:
+    rules = WriteRules.compile(narrowed({"writeAllow": ["src/**"]}, {"writeAllow": ["src/a/**", "lib/**"]}))
+    assert [within_write_globs(rules, path) for path in ("src/a/x", "src/b", "lib/x")] == [True, False, False]
 
 
 def test_add_only_of_either_file_binds() -> None:
@@ -379,6 +399,12 @@ def test_a_rule_that_denies_refuses_and_the_policys_own_stay() -> None:
     assert command(found, "git", "commit", "-m", "x").decision.allowed
     kept = narrowed({"argv": {"rules": [DENY_AMEND]}}, {"argv": {"rules": []}})
     assert command(kept, "git", "commit", "--amend").decision.rule == "own.no-amend"
+
+
+def test_a_rule_that_denies_goes_before_what_the_policys_own_rules_allow() -> None:
+    denies = {**ALLOW_VITEST, "id": "none", "decision": "deny"}
+    found = narrowed({"argv": {"preset": "strict", "rules": [ALLOW_VITEST]}}, {"argv": {"rules": [denies]}})
+    assert command(found, "node", "--import=./a.mjs", "b.mjs").decision.rule == "narrow.1.own.none"
 
 
 def test_what_the_policys_own_rule_opens_stays_open() -> None:
@@ -481,6 +507,7 @@ def digest(base: Mapping[str, object], *files: Mapping[str, object]) -> str:
 def test_the_digest_covers_whatever_a_file_takes_away(file: dict[str, Any]) -> None:
     base = {"writeAllow": ["src/**", "lib/**"], "rewriteAllow": ["src/**"]}
     assert digest(base, file) != digest(base)
+    assert digest(base, file) != digest(base, file, {"writeDeny": ["other"]})
     assert digest(base, file) == digest(base, {}, file) == policy_digest(narrowed(base, file))
 
 
