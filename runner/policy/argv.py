@@ -162,8 +162,8 @@ def _agreed(
         if not again.decision.allowed:
             return ArgvVerdict(again.decision.by(number), words)
         if again.argv != spelled:
-            refused = deny_program("argv.spelling", "the policy and what narrows it spell it differently")
-            return ArgvVerdict(refused.by(number), words)
+            refused = deny_program("narrow.spelling", "the policy and what narrows it spell it differently")
+            return ArgvVerdict(refused, words)
     return ArgvVerdict(verdicts[-1].decision, spelled)
 
 

@@ -203,12 +203,7 @@ class Binding(_Section):
 
 
 class Policy(_Section):
-    """One policy, whole.
-
-    One that files narrow (`narrowing`) has their numbers and words in its own keys. What only a path, a branch or a
-    command line can settle stays as it is here, and each of `narrower` has to allow it too: who forgets to ask them is
-    as wide as the policy that was narrowed, and never wider.
-    """
+    """One policy, whole."""
 
     version: fields.Version = 1
     write_allow: fields.GrantingGlobs = Field((), alias="writeAllow")
@@ -232,6 +227,9 @@ class Policy(_Section):
     commit: Commit = Commit()
     push: Push = Push()
     bindings: Annotated[tuple[Binding, ...], _Listed] = ()
+    # A policy that files narrow (`narrowing`) has their numbers and words in its own keys. What only a path, a branch
+    # or a command line can settle stays as it is there, and each of these has to allow it too: who forgets to ask them
+    # is as wide as the policy that was narrowed, and never wider.
     _narrower: tuple[tuple[int, Policy], ...] = PrivateAttr(default=())
 
     @model_validator(mode="after")
