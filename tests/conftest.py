@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import time
@@ -48,6 +49,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     slow_first(items)
 
 
+def pytest_collection_finish() -> None:
+    """No collection of garbage looks again at what lives to the end: ten thousand tests, and the modules of all."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)  # `-p no:xdist` knows no such hook
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     return FilesOrSingleTests(config, log) if config.getoption("dist") == "loadfile" else None
@@ -64,7 +71,7 @@ def _hermetic(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def _own_state_folder(request: pytest.FixtureRequest) -> Path:
-    """Nobody else's, and not made yet: in the test's `tmp_path`, which thousands of tests do without."""
+    """Nobody else's, and not made yet: in `tmp_path`, which is not made for tests that do not ask for it."""
     if "tmp_path" in request.fixturenames:
         folder: Path = request.getfixturevalue("tmp_path")
         return folder / "runner-state"
