@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import stat
+import tarfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,14 +74,27 @@ def _blobs(names: Sequence[str]) -> Iterator[bytes]:
         yield LINKS[path].encode() if path in LINKS else FILES[path][0]
 
 
+@cache
+def _archive() -> bytes:
+    """The tree, so that one program makes it."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for path, (data, mode) in FILES.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(data), mode
+            tar.addfile(entry, io.BytesIO(data))
+        for path, target in LINKS.items():
+            entry = tarfile.TarInfo(path)
+            entry.type, entry.linkname = tarfile.SYMTYPE, target
+            tar.addfile(entry)
+    return made.getvalue()
+
+
 @pytest.fixture
 def box() -> Iterator[Box]:
     with local_sandbox() as sandbox:
         real = RealBox(sandbox)
-        for path, (data, mode) in FILES.items():
-            real.put(path, data, mode)
-        for path, target in LINKS.items():
-            real.link(path, target)
+        real.unpack(_archive())
         entries = {entry.path: entry for entry in sandbox.scan(max_entries=1000).entries}
         known = {p: e for p, e in entries.items() if e.kind is not EntryKind.DIR and not p.startswith("node_modules")}
         tracked = {path: Original(path, entry.kind, entry.size) for path, entry in known.items() if path != "private"}
