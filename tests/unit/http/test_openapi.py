@@ -55,19 +55,24 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpBench]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def described(http: HttpBench) -> Any:
+    """What the server says of itself, read once."""
+    return schemathesis.openapi.from_dict(http.app.openapi())
+
+
 @pytest.mark.parametrize(
     ("path", "method", "mode"),
     [(*one, mode) for one in OPERATIONS for mode in GenerationMode if one[0] not in PLAIN or mode.is_positive],
 )
 def test_whatever_is_sent_the_answer_is_one_that_the_page_tells_of(
-    http: HttpBench, path: str, method: str, mode: GenerationMode
+    http: HttpBench, described: Any, path: str, method: str, mode: GenerationMode
 ) -> None:
     tenant = http.tenant("a", verbs=set(Verb), policies=["p0", "*"], repositories=["*"])
     run = http.tenant("a").open() if "{run_id}" in path else ""
     if run and method == "get":
         http.tenant("a").end(run)  # the events of one that goes on have no end
-    schema = schemathesis.openapi.from_dict(http.app.openapi())
-    operation = schema[path][method]
+    operation = described[path][method]
 
     @settings(max_examples=10, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck))
     @given(case=operation.as_strategy(mode))

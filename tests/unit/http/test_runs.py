@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import threading
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from runner.engine.fake import FakeCall, FakeOutcome
 from tests.support.http_bench import HttpBench, Tenant
 
 NODE = {"argv": ["node", "src/app.mjs"]}
+TENANTS = itertools.count()
 PROBLEM = "application/problem+json"
 JSON = {"Content-Type": "application/json"}
 
@@ -31,6 +33,19 @@ def http(tmp_path: Path) -> Iterator[HttpBench]:
 @pytest.fixture
 def a(http: HttpBench) -> Tenant:
     return http.tenant("a")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpBench]:
+    """One for the tables of what is refused: a server takes longer to make than most of them."""
+    with HttpBench(tmp_path_factory.mktemp("served")) as made:
+        yield made
+
+
+@pytest.fixture
+def somebody(server: HttpBench) -> Tenant:
+    """A tenant that nothing was done as yet."""
+    return server.tenant(f"tenant{next(TENANTS)}")
 
 
 def events(text: str) -> list[tuple[str, dict[str, object]]]:
@@ -77,11 +92,11 @@ def test_a_refusal_is_an_answer_and_not_an_error_of_http(a: Tenant) -> None:
 @pytest.mark.parametrize(
     "body", [b"{", b'{"path": 1, "path": 2}', b"\xff", b"[" * 5000, b'{"path": NaN}', b"[]", b"null"]
 )
-def test_a_body_that_cannot_be_read_is_invalid_arguments_and_counts(a: Tenant, body: bytes) -> None:
-    run = a.open()
-    answer = a.call(run, content=body)
+def test_a_body_that_cannot_be_read_is_invalid_arguments_and_counts(somebody: Tenant, body: bytes) -> None:
+    run = somebody.open()
+    answer = somebody.call(run, content=body)
     assert (answer.status_code, answer.json()["error"]["code"]) == (200, "invalid_arguments")
-    assert a.call(run).json()["seq"] == 2
+    assert somebody.call(run).json()["seq"] == 2
 
 
 def test_a_call_after_the_end_is_told_that_the_run_has_ended(a: Tenant) -> None:
@@ -196,13 +211,13 @@ def test_a_run_whose_opening_breaks_is_failed_and_its_callers_are_told(tmp_path:
     ],
 )
 def test_a_run_that_cannot_be_opened_is_a_problem_with_a_code(
-    a: Tenant, changed: dict[str, Any], status: int, code: str
+    somebody: Tenant, changed: dict[str, Any], status: int, code: str
 ) -> None:
-    answer = a.ask(**changed)
+    answer = somebody.ask(**changed)
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
     assert answer.headers["content-type"] == PROBLEM
     assert set(answer.json()) == {"type", "title", "status", "code", "detail", "hint"}
-    assert a.get("/v1/runs").json() == {"runs": []}
+    assert somebody.get("/v1/runs").json() == {"runs": []}
 
 
 @pytest.mark.parametrize(
