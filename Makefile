@@ -62,7 +62,7 @@ test: setup engine image test-tools ## every test; one that needs Docker fails w
 
 .PHONY: test-unit
 test-unit: setup test-tools ## the tests that need neither Docker nor network
-	@$(BIN)/python -m pytest tests/unit tests/property tests/architecture $(call PARALLEL,$(CORES)) $(PYTEST_FLAGS)
+	@RUNNER_QUICK_EXAMPLES=1 $(BIN)/python -m pytest tests/unit tests/property tests/architecture $(call PARALLEL,$(CORES)) $(PYTEST_FLAGS)
 
 .PHONY: bench
 bench: setup engine image ## measure what the parts cost

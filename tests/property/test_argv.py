@@ -20,15 +20,16 @@ from runner.model.errors import ErrorCode, ToolError
 from runner.policy.argv import split_git_args, validate_argv
 from tests.support.argv_strategies import AFTER_VERBS, COMMIT_WORDS, GIT_ALIASES, GLOBAL_OPTIONS, VERB_WORDS, WORDS
 from tests.support.argv_trees import FakeTree, decide
+from tests.support.examples import examples
 
-EXAMPLES = int(os.environ.get("RUNNER_DIFFERENTIAL_EXAMPLES", "400"))
+EXAMPLES = examples(int(os.environ.get("RUNNER_DIFFERENTIAL_EXAMPLES", "400")))
 """Generated argvs that real git is asked about: 10,000 by `make test`, as many as fit in the unit tier otherwise."""
 
 PUSH = ErrorCode.GIT_PUSH_VIA_RUN_COMMAND
 HOOKS = ErrorCode.GIT_HOOKS_SKIP_REFUSED
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600), deadline=None)
 @given(st.sampled_from(["git", "npm", "pnpm", "node", "mise"]), WORDS)
 def test_any_words_give_a_decision_or_a_tool_error(first: str, words: list[str]) -> None:
     try:
@@ -37,14 +38,14 @@ def test_any_words_give_a_decision_or_a_tool_error(first: str, words: list[str])
         assert error.code in (ErrorCode.INVALID_ARGUMENTS, ErrorCode.ARGV_REQUIRED, ErrorCode.BIN_NOT_ALLOWLISTED)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(WORDS)
 def test_any_script_text_gives_a_decision(words: list[str]) -> None:
     tree = FakeTree(original={"package.json": json.dumps({"scripts": {"x": " ".join(words)}})})
     assert isinstance(decide(["npm", "run", "x"], tree), Decision)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.one_of(st.none(), st.integers(), st.text(), st.lists(st.one_of(st.text(), st.none(), st.integers()))))
 def test_any_value_gives_an_argv_or_a_tool_error(value: object) -> None:
     try:
@@ -53,7 +54,7 @@ def test_any_value_gives_an_argv_or_a_tool_error(value: object) -> None:
         pass
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.text())
 def test_any_text_splits_into_arguments_or_a_tool_error(text: str) -> None:
     try:
@@ -132,7 +133,7 @@ def test_a_push_is_seen_exactly_where_git_would_push(
         assert not seen
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(words=COMMIT_WORDS)
 def test_a_hook_skip_is_seen_exactly_where_git_would_skip_the_hook(repository: Path, words: list[str]) -> None:
     marker = repository / ".git/hook-ran"

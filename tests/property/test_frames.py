@@ -15,6 +15,7 @@ from runner.engine.contract import REFUSALS, FileFault, FileRefused, KilledBy, S
 from runner.engine.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Frame, FrameDecoder, checked_path, encode_frame
 from runner.model.errors import SandboxLost
 from runner.model.tree import EntryKind
+from tests.support.examples import examples
 from tests.support.scripted_stream import ScriptedStream
 
 OPERATIONS = {
@@ -116,7 +117,7 @@ def test_a_length_over_the_bounds_is_lost_before_anything_of_it_is_there(lengths
         decoder.next()
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.sampled_from(sorted(OPERATIONS)), st.lists(st.tuples(heads, bodies), max_size=4), st.booleans())
 def test_no_answer_raises_anything_but_the_contracts_errors(
     operation: str, frames: list[tuple[dict[str, Any], bytes]], ends: bool

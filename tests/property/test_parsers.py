@@ -46,9 +46,12 @@ from runner.setup.layerable import folders_made, no_layer
 from runner.setup.mise_trust import task_file_refusal, trust_refusal
 from runner.setup.tool_versions import compare, image_versions, wishes
 from tests.support.argv_trees import FakeTree, decide
+from tests.support.examples import examples
 
 unhurried = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 OID = "0123456789abcdef0123456789abcdef01234567"
 MIRROR = Path("/nowhere/repo.git")

@@ -18,6 +18,7 @@ from runner.model.errors import ErrorCode, ToolError
 from runner.policy.argv import ArgvPolicy, ArgvVerdict, judge_argv
 from tests.support.argv_strategies import GRAMMATICAL, WORDS
 from tests.support.argv_trees import BINS, FakeTree, full_write
+from tests.support.examples import examples
 
 ALIASES = {"st": "status -s", "lg": "log --oneline", "up": "push", "loop": "loop", "sh": "!sh", "ci": "-C src commit"}
 
@@ -28,7 +29,7 @@ def _judge(argv: list[str], tree: FakeTree | None = None) -> ArgvVerdict:
     return judge_argv(argv, policy, tree)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=examples(500), deadline=None)
 @given(st.sampled_from(sorted(BINS)), WORDS)
 def test_a_canonical_argv_read_again_is_itself(program: str, words: list[str]) -> None:
     try:
@@ -138,7 +139,7 @@ def bench() -> Iterator[_Bench]:
         yield _Bench(Path(folder))
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(argv=GRAMMATICAL)
 def test_a_canonical_argv_does_what_the_original_does(bench: _Bench, argv: list[str]) -> None:
     verdict = _judge(argv)

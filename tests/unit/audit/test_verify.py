@@ -16,6 +16,7 @@ from runner.audit.canonical import canonical
 from runner.audit.keys import SigningKey
 from runner.audit.receipt import sealed
 from runner.audit.verify import Verdict, Word, verify_record
+from tests.support.examples import examples
 from tests.support.sealed_run import EVENTS, Record, make_record, rehashed
 
 
@@ -194,7 +195,7 @@ def test_a_genuine_record_of_another_run_is_none_of_the_run_that_was_asked_for(
     assert verify_record(lines, receipt, record.key.public, {}, run="run1").word is not Word.BROKEN
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(200), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_no_changed_byte_of_log_or_receipt_leaves_it_verified(record: Record, data: st.DataObject) -> None:
     assert record.receipt is not None

@@ -15,6 +15,7 @@ from runner.audit.chain import verify_chain
 from runner.model.errors import ErrorCode, RunLimitReached, ToolError
 from runner.tools.registry import TOOLS
 from runner.tools.workspace import FileBytes, ToolWorkspace
+from tests.support.examples import examples
 from tests.support.fake_run import FakeRun, code_of, fake_run, total
 
 JSON = st.recursive(
@@ -25,7 +26,7 @@ JSON = st.recursive(
 FIELDS = sorted({name for tool in TOOLS.values() for name in tool.arguments.model_fields})
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     tool=st.sampled_from(sorted(TOOLS)) | st.text(max_size=12),
     arguments=JSON | st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=4),

@@ -18,6 +18,7 @@ from runner.pages.record import RecordFolder
 from runner.pages.story import MAX_CALLS_AT_EACH_END, Story
 from runner.pages.units import clock_time, day_and_time, long_time, milliseconds, seconds_between, size
 from runner.pages.untrusted import untrusted
+from tests.support.examples import examples
 from tests.support.run_record import RunRecord, rich_record, stream
 
 
@@ -141,7 +142,7 @@ GARBAGE = st.recursive(
 )
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(data=st.data())
 def test_no_damage_to_a_record_keeps_its_page_from_being_made(tmp_path: Path, data: st.DataObject) -> None:
     folder = tmp_path / str(len(list(tmp_path.iterdir())))

@@ -26,6 +26,7 @@ from runner.policy.redaction import MAX_KEPT_BYTES, digest_of, is_digest, redact
 from runner.policy.rejudge import Rejudge
 from runner.policy.replay import Rejudged, recorded_calls, rejudge_run
 from runner.policy.writes import WriteRules
+from tests.support.examples import examples
 from tests.support.fake_run import FakeRun, fake_run
 from tests.support.policies import P0, policy
 
@@ -81,7 +82,7 @@ def test_a_run_replayed_by_its_own_policy_differs_nowhere(tmp_path: Path) -> Non
     assert (differing(judged), undecided(judged)) == ({}, [])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     calls=st.lists(st.sampled_from(CALLS), max_size=25),
     rereads=st.integers(0, 3),
@@ -326,7 +327,7 @@ ANY_POLICY = policy(**P0)
 FACTS = ("real_path", "via_link", "existed_at_start", "changes", "commits", "lost", "kind", "text", "at_most_mib")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     kind=st.sampled_from(KINDS),
     subject=st.dictionaries(st.sampled_from(("op", "path", "argv", "tool", "branch", "default_branch")), JSON),
