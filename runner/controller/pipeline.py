@@ -25,7 +25,7 @@ from runner.policy import budget
 from runner.policy.basis import Basis
 from runner.policy.document import Policy
 from runner.policy.redaction import redact_arguments
-from runner.policy.strict_json import form_fault
+from runner.policy.strict_json import MAX_VALUES, form_fault
 from runner.tools.base import Effect, Tool, parse_arguments
 from runner.tools.registry import TOOLS
 from runner.tools.workspace import ToolWorkspace
@@ -193,8 +193,8 @@ def _look_up(name: str) -> Tool:
 
 
 def _require_form(arguments: object) -> None:
-    """Before the audit log or anything else walks them: what a door hands over may be of any depth."""
-    fault = form_fault(arguments)
+    """Before the audit log or anything else walks them: what a door hands over may be of any depth and size."""
+    fault = form_fault(arguments, MAX_VALUES)
     if fault is not None:
         hint = "The arguments of a tool are one object of texts, numbers and lists of texts."
         raise ToolError(ErrorCode.INVALID_ARGUMENTS, f"The arguments cannot be read: {fault}.", hint=hint)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from runner.model.errors import ErrorCode, ToolError
-from runner.policy.strict_json import read_json
+from runner.policy.strict_json import read_call
 
 __all__ = ["MAX_LINE_BYTES", "Call", "bounded_lines", "parse_calls"]
 
@@ -48,7 +48,7 @@ def _parse(line: bytes, number: int) -> Call:
     if len(line) > MAX_LINE_BYTES:
         return _broken(None, "", number, f"it is longer than {MAX_LINE_BYTES} bytes")
     try:
-        value = read_json(line)
+        value = read_call(line)
     except ValueError as error:
         return _broken(None, "", number, str(error))
     if not isinstance(value, dict):

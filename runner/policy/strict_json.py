@@ -2,7 +2,8 @@
 
 JSON's grammar leaves room that parsers fill differently: a key that stands twice, numbers of any length, nesting of any
 depth. Whoever reads such a text first would judge something else than whoever reads it next, and a deep value breaks
-whatever walks it later. So all of it is refused here, before anything is made of the value.
+whatever walks it later. So all of it is refused here, before anything is made of the value. A call has few values too:
+millions of them cost each step after this one seconds, which others wait for.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 
-__all__ = ["MAX_DEPTH", "MAX_DIGITS", "form_fault", "read_json"]
+__all__ = ["MAX_DEPTH", "MAX_DIGITS", "MAX_VALUES", "form_fault", "read_call", "read_json"]
 
 MAX_DEPTH = 32
 """Lists and objects within each other. The arguments of a tool have two; Python gives up at about 1000."""
@@ -19,7 +20,27 @@ MAX_DEPTH = 32
 MAX_DIGITS = 20
 """Of a whole number: 2**64 has twenty, and identifiers of other systems are of that size."""
 
+MAX_VALUES = 16_384
+"""Texts, numbers, lists and objects in one call. The largest that a tool takes is a command line of 10,000 words."""
+
+_BEGINNING = 512 * 1024
+"""Bytes that are looked at first: a text that is nothing but values is known by them, however long it is."""
+
 _TOO_LARGE = 10**MAX_DIGITS
+_TOO_MANY = f"it holds more than {MAX_VALUES} values"
+
+
+def read_call(text: bytes) -> object:
+    """The value in a caller's text; one that surely has more than `MAX_VALUES` values is refused before it is parsed.
+
+    What lies near the bound may pass: `form_fault` counts exactly, in the arguments alone and for every door.
+
+    Raises:
+        ValueError: as `read_json`.
+    """
+    if _surely_too_many(text[:_BEGINNING]) or (len(text) > _BEGINNING and _surely_too_many(text)):
+        raise ValueError(_TOO_MANY)
+    return read_json(text)
 
 
 def read_json(text: bytes) -> object:
@@ -44,18 +65,27 @@ def read_json(text: bytes) -> object:
     return value
 
 
-def form_fault(value: object) -> str | None:
+def form_fault(value: object, max_values: int | None = None) -> str | None:
     """What is wrong with the form of a value that somebody else has read; None when it may be worked with.
 
-    Level by level and never by recursion, so that the depth of a value cannot break the look at it.
+    Level by level and never by recursion, so that the depth of a value cannot break the look at it. A level is counted
+    before it is walked, so that no more than `max_values` are ever looked at.
     """
     level: list[object] = [value]
+    seen = 1
     for _ in range(MAX_DEPTH + 1):
-        if any(_is_too_large(item) for item in level):
-            return f"it has a number of more than {MAX_DIGITS} digits"
-        if not all(_is_json(item) for item in level):
-            return "it holds something that JSON does not have"
-        groups = [item for item in level if isinstance(item, Mapping | list | tuple)]
+        groups = []
+        for item in level:
+            if item is None or isinstance(item, str):
+                continue
+            fault = _fault_of(item)
+            if fault is not None:
+                return fault
+            if isinstance(item, Mapping | list | tuple):
+                groups.append(item)
+        seen += sum(map(len, groups))
+        if max_values is not None and seen > max_values:
+            return _TOO_MANY
         if not groups:
             return None
         level = [inner for group in groups for inner in (group.values() if isinstance(group, Mapping) else group)]
@@ -66,17 +96,29 @@ class _Refused(ValueError):
     """A reason of our own, which the parser's are told apart from."""
 
 
-def _is_too_large(item: object) -> bool:
-    return isinstance(item, int) and abs(item) >= _TOO_LARGE
-
-
-def _is_json(item: object) -> bool:
+def _fault_of(item: object) -> str | None:
     """Of the item itself: what a group holds is looked at a level deeper."""
+    if isinstance(item, int):
+        return f"it has a number of more than {MAX_DIGITS} digits" if abs(item) >= _TOO_LARGE else None
     if isinstance(item, float):
-        return math.isfinite(item)
-    if isinstance(item, Mapping):
-        return all(isinstance(key, str) for key in item)
-    return item is None or isinstance(item, str | int | list | tuple)
+        good = math.isfinite(item)
+    elif isinstance(item, Mapping):
+        good = all(isinstance(key, str) for key in item)
+    else:
+        good = isinstance(item, list | tuple)
+    return None if good else "it holds something that JSON does not have"
+
+
+def _surely_too_many(text: bytes) -> bool:
+    """Whether the text holds more values than a call may have, told without making one of them.
+
+    Each value follows a comma or begins a group, or is the first; each is at most one text, and so is its key.
+    """
+    plain = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    parts = plain.split(b'"', 4 * MAX_VALUES + 1)
+    if len(parts) > 4 * MAX_VALUES + 1:
+        return True
+    return sum(part.count(mark) for part in parts[::2] for mark in (b",", b"[", b"{")) > 2 * MAX_VALUES
 
 
 def _whole(text: str) -> int:

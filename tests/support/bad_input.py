@@ -141,6 +141,7 @@ def _any_tool() -> dict[str, BadCall]:
         name = tool.removeprefix("workspace.")
         made[f"{name}: a field 40 deep"] = BadCall(tool, {**arguments, "more": nested(40)}, INVALID)
         made[f"{name}: a field 900 deep"] = BadCall(tool, {**arguments, "more": nested(900)}, INVALID)
+        made[f"{name}: a field of a million values"] = BadCall(tool, {**arguments, "more": ["a"] * 1_000_000}, INVALID)
         made[f"{name}: a number of 4,000 digits"] = BadCall(tool, {**arguments, "more": HUGE}, INVALID)
     return made
 
@@ -156,6 +157,8 @@ LINES: dict[str, bytes] = {
     "100,000 lists in each other": b'{"tool": "git", "arguments": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
     "an identity 500 deep": b'{"tool": "git", "id": ' + b"[" * 500 + b"]" * 500 + b"}",
     "an identity of 4,000 digits": b'{"tool": "git", "id": ' + b"9" * 4000 + b"}",
+    "a million values": b'{"tool": "git", "arguments": {"args": [' + b'"a",' * 1_000_000 + b'"a"]}}',
+    "an identity of a million values": b'{"tool": "git", "id": [' + b"1," * 1_000_000 + b"1]}",
     "a million digits": b'{"tool": "git", "id": ' + b"9" * 1_000_000 + b"}",
     "a number beyond every float": b'{"tool": "git", "id": 1e999}',
     "NUL bytes": b"\0" * 1000,

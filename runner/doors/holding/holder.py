@@ -47,7 +47,7 @@ class Holder:
                 return
             while True:
                 try:
-                    message = read_message(stream)
+                    message = read_message(stream, from_caller=True)
                 except ValueError as error:
                     send_message(stream, answer=self._unreadable(str(error)))
                     return

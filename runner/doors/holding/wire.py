@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from runner.doors.calls import MAX_LINE_BYTES
 from runner.model.errors import UsageError
-from runner.policy.strict_json import read_json
+from runner.policy.strict_json import read_call, read_json
 
 __all__ = ["Stream", "connect", "folder_of", "held_runs", "listening", "peer_is_us", "read_message", "send_message"]
 
@@ -111,8 +111,8 @@ def send_message(stream: Stream, **message: Any) -> None:
     stream.flush()
 
 
-def read_message(stream: Stream) -> dict[str, Any] | None:
-    """The next message; None at the end.
+def read_message(stream: Stream, *, from_caller: bool = False) -> dict[str, Any] | None:
+    """The next message; None at the end. One from a caller has no more values than a call may have.
 
     Raises:
         ValueError: it is none.
@@ -122,7 +122,7 @@ def read_message(stream: Stream) -> dict[str, Any] | None:
         return None
     if len(line) > MAX_LINE_BYTES:
         raise ValueError(f"it is longer than {MAX_LINE_BYTES} bytes")
-    value = read_json(line)
+    value = (read_call if from_caller else read_json)(line)
     if not isinstance(value, dict):
         raise ValueError("it is not an object")
     return value

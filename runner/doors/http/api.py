@@ -16,7 +16,7 @@ from runner.doors.http.events import audit_events, call_events
 from runner.doors.http.forms import AnswerForm, CancelForm, ListForm, RunForm, RunRequestForm, run_form
 from runner.doors.http.metrics import Metrics
 from runner.model.errors import ErrorCode, ToolError
-from runner.policy.strict_json import read_json
+from runner.policy.strict_json import read_call
 from runner.serving.refusals import NotFound
 from runner.serving.service import Service
 from runner.store.runs import RunRow
@@ -205,7 +205,7 @@ def _records(door: _Door, state: StateFolder) -> APIRouter:
 def _called(service: Service, token: Token, run_id: str, tool: str, body: bytes, on_output: Any) -> dict[str, Any]:
     """As strictly read as a line of a calls file, so that every door takes and refuses the same."""
     try:
-        arguments = read_json(body or b"{}")
+        arguments = read_call(body or b"{}")
     except ValueError as error:
         said = ToolError(
             ErrorCode.INVALID_ARGUMENTS, f"The arguments cannot be read: {error}.", hint="Send one object."

@@ -19,12 +19,16 @@ from runner.serving.refusals import Busy
 
 __all__ = ["BodyLimits", "Shares", "Taken", "TransportLimits"]
 
+_CALL = "/tools/"
+_FIXED = "No request of this kind is as large; only the bound of calls can be changed (--max-body-mib)."
+
 
 @dataclass(frozen=True, slots=True)
 class TransportLimits:
     """Bounds of the HTTP door."""
 
-    body_bytes: int = 8 * 1024 * 1024  # a larger file is written by a command
+    body_bytes: int = 8 * 1024 * 1024  # of a call; a larger file is written by a command
+    form_body_bytes: int = 64 * 1024  # of any other request: a run's has 8,000 characters, each six bytes if escaped
     open_body_bytes: int = 16 * 1024  # of a request that needs no token: the form to sign in with
     body_seconds: float = 30.0
     ready_seconds: float = 5.0  # for engine and database to say that they are there
@@ -45,8 +49,7 @@ class BodyLimits:
             await self._app(scope, receive, send)
             return
         body = bytearray()
-        # Who is not known yet must not fill the server's memory.
-        most = self._limits.body_bytes if "token" in scope.get("state", {}) else self._limits.open_body_bytes
+        most = self._most(scope)
         try:
             async with asyncio.timeout(self._limits.body_seconds):
                 complete = await _read(receive, body, most)
@@ -62,10 +65,18 @@ class BodyLimits:
         if complete is None:
             return  # the client went away
         if not complete:
-            hint = "Write large files with a command, or raise --max-body-mib."
+            governed = most == self._limits.body_bytes
+            hint = "Write large files with a command, or raise --max-body-mib." if governed else _FIXED
             await problem(413, "body_too_large", f"The body is larger than {most} bytes.", hint)(scope, receive, send)
             return
         await self._app(scope, _replay(bytes(body), receive), send)
+
+    def _most(self, scope: Scope) -> int:
+        # Who is not known yet must not fill the server's memory; nor is a form of ours checked at the length of a file:
+        # each of a million fields that it does not know costs the one thread that all requests share.
+        if "token" not in scope.get("state", {}):
+            return self._limits.open_body_bytes
+        return self._limits.body_bytes if _CALL in scope["path"] else self._limits.form_body_bytes
 
 
 async def _read(receive: Receive, body: bytearray, most: int) -> bool | None:

@@ -118,7 +118,10 @@ def test_output_is_sent_as_it_comes_to_who_watches(holding: Holding) -> None:
     held.close()
 
 
-@pytest.mark.parametrize("line", [b"nonsense", b"[]", b'{"op": "call", "op": "close"}', b"\xff"])
+@pytest.mark.parametrize(
+    "line",
+    [b"nonsense", b"[]", b'{"op": "call", "op": "close"}', b"\xff", b'{"op": "show", "x": [' + b"1," * 99_999 + b"1]}"],
+)
 def test_what_cannot_be_read_is_refused_and_the_run_goes_on(held: Held, line: bytes) -> None:
     assert code_of(held.line().raw(line)["answer"]) == "invalid_arguments"
     assert held.line().ask(op="show")["run"] == held.run.run_id

@@ -56,6 +56,25 @@ def test_a_form_that_needs_no_token_is_small(tmp_path: Path) -> None:
         assert http.client.request("POST", "/sign-in", content=b"x" * 11).json()["code"] == "body_too_large"
 
 
+def test_a_form_of_the_api_is_small_however_large_a_call_may_be(tmp_path: Path) -> None:
+    """A million fields that a form does not know once kept the server's one loop busy for seconds."""
+    with HttpBench(tmp_path) as http:
+        a = http.tenant("a")
+        fields = {f"k{number}": 1 for number in range(100_000)}
+        answer = a.post("/v1/runs", json=fields)
+        assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+        longest = {"repo": "é" * 2000, "ref": "é" * 500, "policy": "é" * 500, "tools": ["é" * 100] * 50}
+        assert a.post("/v1/runs", json=longest).json()["code"] == "policy_not_allowed"
+
+
+def test_a_bound_that_no_option_changes_does_not_name_the_option_as_the_mend(tmp_path: Path) -> None:
+    with HttpBench(tmp_path, limits=SMALL) as http:
+        a = http.tenant("a")
+        assert "raise --max-body-mib" in a.call(a.open(), content=b"x" * 1001).json()["hint"]
+        for path in ("/login", "/logout"):
+            assert "raise" not in http.client.request("POST", path, content=b"x" * 11).json()["hint"]
+
+
 def _driven(limits: TransportLimits, *messages: Message | None) -> list[Message]:
     """What a client is sent whose body comes as these messages; None is one that never comes."""
     sent: list[Message] = []

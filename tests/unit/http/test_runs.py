@@ -90,7 +90,17 @@ def test_a_refusal_is_an_answer_and_not_an_error_of_http(a: Tenant) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"{", b'{"path": 1, "path": 2}', b"\xff", b"[" * 5000, b'{"path": NaN}', b"[]", b"null"]
+    "body",
+    [
+        b"{",
+        b'{"path": 1, "path": 2}',
+        b"\xff",
+        b"[" * 5000,
+        b'{"path": NaN}',
+        b"[]",
+        b"null",
+        b'{"argv": [' + b'"a",' * 1_000_000 + b'"a"]}',
+    ],
 )
 def test_a_body_that_cannot_be_read_is_invalid_arguments_and_counts(somebody: Tenant, body: bytes) -> None:
     run = somebody.open()

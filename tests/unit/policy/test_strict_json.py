@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from runner.policy.strict_json import MAX_DEPTH, MAX_DIGITS, form_fault, read_json
+from runner.policy.strict_json import MAX_DEPTH, MAX_DIGITS, MAX_VALUES, form_fault, read_call, read_json
 
 LONGEST = "9" * MAX_DIGITS
 DIGITS = f"it has a number of more than {MAX_DIGITS} digits"
@@ -69,3 +72,51 @@ def test_what_json_does_not_have_is_told_before_anything_works_with_it(value: ob
 
 def test_every_kind_that_json_has_passes() -> None:
     assert form_fault({"a": [None, True, 1, 1.5, "x", {"b": ("c",)}]}) is None
+
+
+MANY = f"it holds more than {MAX_VALUES} values"
+MILLION = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"argv": [' + b'"a",' * MILLION + b'"a"]}',
+        b"[" + b"1," * MILLION + b"1]",
+        b"[" + b"{}," * MILLION + b"{}]",
+        b"[" * MILLION,
+        b'"' * MILLION,
+        b"{" + b'"a":1,' * MILLION + b'"a":1}',  # parsed, it would have a key twice
+        b'{"content": "' + b"x" * MILLION + b'", "argv": [' + b"1," * MILLION + b"1]}",
+    ],
+)
+def test_a_text_of_a_million_values_is_refused_before_it_is_parsed(text: bytes) -> None:
+    with pytest.raises(ValueError, match=f"^{MANY}$"):
+        read_call(text)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"argv": ["a"] * (MAX_VALUES - 2)},
+        [[]] * (MAX_VALUES - 1),
+        [{}] * (MAX_VALUES - 1),
+        {f"k{number}": 'a, "b"' for number in range(MAX_VALUES - 1)},
+        {"content": '{"a": [1, 2], "b\\": "\\\\"}\n' * MAX_VALUES},
+    ],
+)
+def test_a_call_of_as_many_values_as_the_bound_is_read_and_one_more_is_not_in_any_form(value: Any) -> None:
+    assert read_call(json.dumps(value).encode()) == value
+    assert form_fault(value, MAX_VALUES) is None
+    assert form_fault([value] * MAX_VALUES, MAX_VALUES) == MANY
+
+
+def test_values_are_counted_before_they_are_looked_at() -> None:
+    class Long(list[object]):
+        def __len__(self) -> int:
+            return MAX_VALUES
+
+        def __iter__(self) -> Iterator[object]:
+            raise AssertionError("it was walked")
+
+    assert form_fault({"argv": Long()}, MAX_VALUES) == MANY
