@@ -59,7 +59,7 @@ class Host:
     @property
     def places(self) -> Places:
         """The queue before this host's places for runs."""
-        return Places(self.state.path / "places", self.max_runs, self.queue_seconds, self.monotonic)
+        return Places(self.state.places, self.max_runs, self.queue_seconds, self.monotonic)
 
     def signing_key(self) -> SigningKey:
         """What seals this controller's runs: the file that the operator names, else the state folder's own.

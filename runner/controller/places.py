@@ -3,6 +3,8 @@
 First come, first served. Whoever comes draws a ticket, a numbered file, and holds an flock on it while its run waits
 and while it goes on. Whose ticket is among the first N that are held has a place. So no place is ever handed over, and
 nobody has to be told: who leaves, politely or by a crash, is a lock less before the others.
+
+A ticket says whose it is. Another process may lay a note beside it, by which whoever still waits is told to leave.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from pathlib import Path
 
 from runner.model.errors import HostFull, QueueLeft, RunnerError
 
-__all__ = ["DEFAULT_QUEUE_SECONDS", "Places", "Waiting", "runs_that_fit"]
+__all__ = ["DEFAULT_QUEUE_SECONDS", "Places", "Queued", "Waiting", "dismiss", "runs_that_fit", "tickets_of_runs"]
 
 DEFAULT_QUEUE_SECONDS = 600
 
+_NOTE = ".leave"
 _RUNS_PER_CORE = 4  # most of a run's time its caller thinks
 _MIB_PER_RUN = 2048  # what a policy that names no `memoryMiB` lets programs have
 _NEXT_LOOK_SECONDS = 0.02  # of the first in the queue, so that a place is empty for no time that counts
@@ -47,6 +50,15 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Queued:
+    """Somebody who waits: where, the name that the run will have (empty while it has none), and what it is of."""
+
+    standing: Waiting
+    run_id: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Ticket:
     number: int
     path: str
@@ -56,6 +68,7 @@ class _Ticket:
         """Nobody waits behind it any more."""
         with suppress(OSError):  # a folder that was deleted under us, say: the lock is what counts
             Path(self.path).unlink()
+            Path(f"{self.path}{_NOTE}").unlink(missing_ok=True)
         # Unlocked and not only closed: a program that is being started just now has the descriptor too, for a moment.
         fcntl.flock(self.descriptor, fcntl.LOCK_UN)
         os.close(self.descriptor)
@@ -83,27 +96,27 @@ class Places:
 
     @contextmanager
     def taken(
-        self, what: str, progress: Callable[[str], None], wanted: Callable[[], bool] = lambda: True
+        self, what: str, progress: Callable[[str], None], wanted: Callable[[], bool] = lambda: True, run_id: str = ""
     ) -> Iterator[None]:
-        """A place while the block runs, waited for; `what` is for who looks at the queue.
+        """A place while the block runs, waited for; `what` and the run's name are for who looks at the queue.
 
         Raises:
             HostFull: none came free in time; the queue was left.
-            QueueLeft: it was no longer `wanted` before one came free.
+            QueueLeft: it was no longer `wanted`, or dismissed, before one came free.
             RunnerError: code `state_unwritable`.
         """
-        ticket = self._draw(what)
+        ticket = self._draw(f"{run_id} {what}")
         try:
-            self._wait(ticket.number, progress, wanted)
+            self._wait(ticket.number, progress, lambda: wanted() and not Path(f"{ticket.path}{_NOTE}").exists())
             yield
         finally:
             ticket.give_back()
 
-    def waiting(self) -> list[tuple[Waiting, str]]:
+    def waiting(self) -> list[Queued]:
         """Who waits now, and for what, in order."""
         behind = self._held()[self._bound :] if self._bound else []
         places = (Waiting(place, len(behind), self._bound) for place in range(1, len(behind) + 1))
-        return [(place, _text(self._path(number))) for place, number in zip(places, behind, strict=True)]
+        return [Queued(place, *_said(self._path(number))) for place, number in zip(places, behind, strict=True)]
 
     def _wait(self, number: int, progress: Callable[[str], None], wanted: Callable[[], bool]) -> None:
         give_up = self._clock() + self._patience
@@ -140,7 +153,9 @@ class Places:
                 for number in numbers:
                     if not _is_held(self._path(number)):
                         Path(self._path(number)).unlink(missing_ok=True)
+                        Path(f"{self._path(number)}{_NOTE}").unlink(missing_ok=True)
                 number = max(numbers, default=0) + 1
+                Path(f"{self._path(number)}{_NOTE}").unlink(missing_ok=True)  # for whoever had the number before
                 return _made(number, self._path(number), what)
         except OSError as error:
             raise RunnerError(
@@ -162,14 +177,37 @@ class Places:
         return [number for number in self._numbers() if _is_held(self._path(number))]
 
     def _numbers(self) -> list[int]:
-        try:
-            # Names and no paths here and below: everybody who waits looks at all of them, again and again.
-            return sorted(int(name) for name in os.listdir(self._folder) if name.isdecimal())  # noqa: PTH208
-        except FileNotFoundError:  # nobody has ever come
-            return []
+        return _numbers_in(self._folder)
 
     def _path(self, number: int) -> str:
         return f"{self._folder}/{number}"
+
+
+def tickets_of_runs(folder: Path) -> dict[str, str]:
+    """What each run is of that holds a ticket of the queue, by its name: those that go on, and those that wait."""
+    paths = [f"{folder}/{number}" for number in _numbers_in(folder)]
+    found = dict(_said(path) for path in paths if _is_held(path))
+    found.pop("", None)
+    return found
+
+
+def dismiss(folder: Path, run_id: str) -> bool:
+    """Whether a ticket of that run is held; if it still waits for a place, it leaves the queue. Idempotent."""
+    for number in _numbers_in(folder):
+        path = f"{folder}/{number}"
+        if _is_held(path) and _said(path)[0] == run_id:
+            with suppress(OSError):  # it may have left just now
+                Path(f"{path}{_NOTE}").touch(mode=0o600)
+            return True
+    return False
+
+
+def _numbers_in(folder: Path) -> list[int]:
+    try:
+        # Names and no paths here: everybody who waits looks at all of them, again and again.
+        return sorted(int(name) for name in os.listdir(folder) if name.isdecimal())  # noqa: PTH208
+    except FileNotFoundError:  # nobody has ever come
+        return []
 
 
 def _made(number: int, path: str, what: str) -> _Ticket:
@@ -199,11 +237,13 @@ def _is_held(path: str) -> bool:
     return False
 
 
-def _text(path: str) -> str:
+def _said(path: str) -> tuple[str, str]:
+    """Whose the ticket is, and what for; nothing where it has just left."""
     try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:  # it has just left
-        return ""
+        run_id, _, what = Path(path).read_text(encoding="utf-8", errors="replace").partition(" ")
+    except FileNotFoundError:
+        return "", ""
+    return run_id, what
 
 
 def _pause_of(place: int) -> float:

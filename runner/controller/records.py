@@ -20,7 +20,10 @@ from typing import IO, Any
 from runner.gate.folders import remove_tree
 from runner.model.errors import RunnerError, UsageError
 
-__all__ = ["WARM", "RunRecord", "StateFolder", "as_text", "copy_out", "new_run_id", "open_new"]
+__all__ = ["LOST", "WARM", "RunRecord", "StateFolder", "as_text", "copy_out", "new_run_id", "open_new"]
+
+LOST = "lost"
+"""How a run ended that nobody ended: its workspace was lost, or its controller, which then left no report."""
 
 WARM = "warm.json"
 """What the folder of a run has whose containers wait for it: there before they are, and until the run begins."""
@@ -172,6 +175,11 @@ class StateFolder:
         """Where repositories are mirrored between runs."""
         return self.path / "mirrors"
 
+    @property
+    def places(self) -> Path:
+        """Where runs queue for a place on this host; there once one has come."""
+        return self.path / "places"
+
     def begin(self, run_id: str | None = None) -> RunRecord:
         """A new run's folder, locked; `run_id` is a name from `new_run_id` that nobody has used yet."""
         run_id = run_id or new_run_id()
@@ -221,11 +229,11 @@ class StateFolder:
         return None
 
     def ending(self, run_id: str) -> str:
-        """How a run ended: its report's status; without one its controller was killed."""
+        """How a run ended: its report's status; without one its controller was killed, which is `lost` too."""
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             report = json.loads((self.path / "runs" / run_id / "report.json").read_text(encoding="utf-8"))
             return str(report["status"])
-        return "killed"
+        return LOST
 
     def runs(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Run ids and what was noted of each at its start, newest folder first."""

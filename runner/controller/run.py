@@ -136,7 +136,9 @@ def open_run(
     # Before anything is written down: an address with a secret in it is refused, and must not be kept either.
     address = address_of(request) if request.needs_workspace else None
     key = host.signing_key()  # a run that could not be sealed is not started
-    place = nullcontext() if address is None else host.places.taken(address.url, progress, wanted)
+    if run_id is None and host.pool is None:
+        run_id = new_run_id()  # else a warm run's name is taken, which is not known before there is a place
+    place = nullcontext() if address is None else host.places.taken(address.url, progress, wanted, run_id or "")
     with ExitStack() as stack:
         with unreserving(host, run_id):
             stack.enter_context(place)

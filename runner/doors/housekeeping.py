@@ -13,7 +13,7 @@ from runner.app import compose
 from runner.controller.cache_store import CacheStore
 from runner.controller.host import Host
 from runner.controller.kept_archive import store_of
-from runner.controller.places import Waiting
+from runner.controller.places import Queued
 from runner.controller.records import StateFolder
 from runner.controller.sweep import is_orphan, sweep
 from runner.doors import render
@@ -39,7 +39,7 @@ def ps(
         now = time.time()
         known = dict(host.state.runs())
         rows = [_listed(host, found, known, now) for found in _all(host)]
-        rows += [_waiting(place, repository) for place, repository in host.places.waiting()]
+        rows += [_waiting(queued) for queued in host.places.waiting()]
         if everything:
             rows += _ended(host.state, known)
     print_rows(rows, ("run", "kind", "name", "state", "repository", "deadline", "orphan"), output)
@@ -123,8 +123,9 @@ def _ended(state: StateFolder, known: Mapping[str, dict[str, Any]]) -> list[dict
     ]
 
 
-def _waiting(place: Waiting, repository: str) -> dict[str, Any]:
-    """A run that has neither an id nor anything in the engine yet."""
-    nothing = dict.fromkeys(("run", "name", "deadline"), "")
-    state = f"waits, {place.place} of {place.length}"
-    return {**nothing, "kind": "queue", "state": state, "repository": repository, "orphan": False}
+def _waiting(queued: Queued) -> dict[str, Any]:
+    """A run that has nothing in the engine yet."""
+    nothing = dict.fromkeys(("name", "deadline"), "")
+    state = f"waits, {queued.standing.place} of {queued.standing.length}"
+    told = {"run": queued.run_id, "kind": "queue", "state": state, "repository": queued.what, "orphan": False}
+    return {**nothing, **told}

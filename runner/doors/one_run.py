@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +12,8 @@ import typer
 
 from runner.app import compose
 from runner.controller.host import Host
-from runner.controller.records import StateFolder
+from runner.controller.places import dismiss, tickets_of_runs
+from runner.controller.records import LOST, StateFolder
 from runner.doors import render
 from runner.doors.holding.commands import end_held
 from runner.doors.holding.wire import held_runs
@@ -25,6 +27,7 @@ Run = Annotated[str, typer.Argument(metavar="RUN", help="Its name, or enough of 
 Output = Annotated[Format, typer.Option("-o", "--output", help="How to print.")]
 
 _BRIEF = ("run", "state", "status", "exit_code", "repository", "ref", "policy", "started", "folder")
+_LOOK_SECONDS = 0.1
 _COUNTED = ("denials", "pushes")
 
 
@@ -45,6 +48,8 @@ def show(run: Run, output: Output = Format.TABLE) -> None:
         rows.append(["calls", ", ".join(f"{count} {what}" for what, count in report["calls"].items())])
     if report.get("ended"):
         rows.append(["because", f"{report['ended']['message']}. {report['ended']['hint']}"])
+    elif facts["status"] == LOST:
+        rows.append(["because", "Its controller was killed, so there is no report. Its log is kept as far as it goes."])
     if report.get("changes"):
         changes = report["changes"]
         why = changes.get("reason") or "no reason was kept"
@@ -54,6 +59,8 @@ def show(run: Run, output: Output = Format.TABLE) -> None:
 
 def kill(run: Run) -> None:
     """End a run now, whoever holds it: what is in flight is cancelled, and nothing is left of it but its record.
+
+    One that waits for a place leaves the queue.
 
     A run of another process loses its workspace; that process reports it as lost.
 
@@ -66,8 +73,20 @@ def kill(run: Run) -> None:
         with suppress(UsageError):  # its holder is gone: what it left is removed below
             end_held(name, interrupt=True)
             return
+    if not (state.path / "runs" / name).is_dir() and _left_the_queue(state, name):
+        render.progress(f"{name} is ended; it waited for a place, and there is no record of it")
+        return
     with compose(settings) as host:
         _remove(host, name)
+
+
+def _left_the_queue(state: StateFolder, name: str) -> bool:
+    """Whether it has; a run that got its place just then has not, and is ended like any other."""
+    while dismiss(state.places, name):
+        if (state.path / "runs" / name).is_dir():
+            return False
+        time.sleep(_LOOK_SECONDS)
+    return not (state.path / "runs" / name).is_dir()
 
 
 def _remove(host: Host, name: str) -> None:
@@ -88,7 +107,8 @@ def _remove(host: Host, name: str) -> None:
 
 def _named(state: StateFolder, text: str) -> str:
     """The one run whose name begins so."""
-    names = [name for name, _facts in state.runs() if name.startswith(text)] if text else []
+    known = dict.fromkeys([*(name for name, _facts in state.runs()), *tickets_of_runs(state.places)])
+    names = [name for name in known if name.startswith(text)] if text else []
     if len(names) == 1:
         return names[0]
     if not names:
@@ -101,8 +121,11 @@ def _facts(state: StateFolder, name: str) -> dict[str, Any]:
     folder = state.path / "runs" / name
     report = _read(folder / "report.json")
     noted = _read(folder / "run.json") or {}
+    if not folder.is_dir():
+        repository = tickets_of_runs(state.places).get(name)
+        return {"run": name, "state": "live", "status": "waits for a place", "repository": repository, "report": None}
     live = state.alive(name)
-    status = report["status"] if report else ("open" if live else "without a report: its controller was killed")
+    status = report["status"] if report else ("open" if live else LOST)
     return {
         **noted,
         "run": name,

@@ -15,7 +15,7 @@ __all__ = ["Heading", "heading_of"]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """`status` is a word of ours, times are UTC. A run that is `abandoned` has neither an end nor a controller."""
+    """`status` is a word of ours, times are UTC. A run that is `lost` lost its workspace or its controller."""
 
     run_id: str
     status: str
@@ -29,8 +29,8 @@ class Heading:
 
     @property
     def live(self) -> bool:
-        """Whether the run still goes on."""
-        return self.status == "running"
+        """Whether the run still goes on, or is still to begin."""
+        return self.status in ("running", "opening")
 
 
 def heading_of(folder: RecordFolder, story: Story, report: ReportFile | None) -> Heading:
@@ -63,4 +63,6 @@ def _status(folder: RecordFolder, story: Story, report: ReportFile | None) -> st
         return report.status
     if story.ended is not None:
         return story.ended.status
-    return "running" if folder.alive else "abandoned"
+    if folder.known is not None:
+        return folder.known.status
+    return "running" if folder.alive else "lost"

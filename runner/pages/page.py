@@ -16,7 +16,7 @@ from runner.audit.verify import Word
 from runner.pages.answers import CallShown, SaidShown, said_at_its_end, shown
 from runner.pages.diff import Diff, read_diff
 from runner.pages.heading import Heading, heading_of
-from runner.pages.record import RecordFolder
+from runner.pages.record import NEVER_BEGUN, RecordFolder
 from runner.pages.story import Story
 from runner.pages.told import Connection, Proof
 from runner.pages.units import milliseconds
@@ -134,7 +134,7 @@ def run_page(folder: RecordFolder, key: PublicKey | None) -> RunPage:
     return RunPage(
         heading=heading,
         facts=tuple(_facts(story, report)),
-        ended=_ended(report),
+        ended=_ended(folder, report),
         leftovers=() if story.ended is None else tuple(map(untrusted, story.ended.teardown.leftovers)),
         seal=_seal(folder, key, heading),
         lines=story.lines,
@@ -185,7 +185,10 @@ def _facts(story: Story, report: ReportFile | None) -> list[Told]:
     return [(name, untrusted(value)) for name, value in told.items() if value]
 
 
-def _ended(report: ReportFile | None) -> EndTold | None:
+def _ended(folder: RecordFolder, report: ReportFile | None) -> EndTold | None:
+    known = folder.known
+    if known is not None and known.code is not None:
+        return EndTold(untrusted(known.code), untrusted(known.because, 8000), untrusted(""))
     if report is None or report.ended is None:
         return None
     told = report.ended
@@ -193,6 +196,9 @@ def _ended(report: ReportFile | None) -> EndTold | None:
 
 
 def _seal(folder: RecordFolder, key: PublicKey | None, heading: Heading) -> Seal:
+    if folder.known is not None:
+        word = "pending" if heading.live else "unsealed"
+        return Seal(word, untrusted(NEVER_BEGUN), None, 0, None if key is None else untrusted(key.key_id))
     verdict = folder.verdict(key)
     pending = verdict.word is Word.UNSEALED and heading.live
     return Seal(

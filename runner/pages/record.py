@@ -7,8 +7,8 @@ Nothing in it makes reading fail: what cannot be read is missing, and the verdic
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from runner.audit.record_forms import ReportFile
 from runner.audit.seal import RECEIPT, SAID, file_digests
 from runner.audit.verify import Verdict, Word, verify_record
 
-__all__ = ["AUDIT", "MAX_PATCH_BYTES", "RECORD_FILES", "RecordFolder"]
+__all__ = ["AUDIT", "MAX_PATCH_BYTES", "NEVER_BEGUN", "RECORD_FILES", "NotBegun", "RecordFolder"]
 
 AUDIT = "audit.jsonl"
 RECORD_FILES = (AUDIT, RECEIPT, "report.json", "changes.patch", SAID)
@@ -34,17 +34,34 @@ _MAX_LINE_BYTES = 16 * 1024 * 1024
 _MAX_SAID_BYTES = 20 * 1024 * 1024
 
 
+NEVER_BEGUN = "There is no record: the run has not begun."
+
+
+@dataclass(frozen=True, slots=True)
+class NotBegun:
+    """What is known of a run without a folder: it waits for a place, or ended before it had one.
+
+    `status` is a word of ours, `asked` is what the run was asked to be, as in a `run.json`.
+    """
+
+    status: str
+    asked: Mapping[str, Any] = field(default_factory=dict)
+    code: str | None = None
+    because: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class RecordFolder:
-    """One run's folder; `alive` says whether a controller holds the run now."""
+    """One run's folder; `alive` says whether a controller holds the run now. `known` stands for a folder not there."""
 
     run_id: str
     path: Path
     alive: bool = False
+    known: NotBegun | None = None
 
     def intent(self) -> dict[str, Any]:
         """What the run was asked to be; empty when that cannot be read."""
-        return self._json("run.json") or {}
+        return self._json("run.json") or dict(self.known.asked if self.known is not None else {})
 
     def report(self) -> ReportFile | None:
         """The report, None before the end, and when it is not in its form."""

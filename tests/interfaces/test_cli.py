@@ -10,9 +10,11 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from runner.controller.places import Places
 from runner.controller.records import StateFolder
 from runner.doors import cli
 from runner.doors.tool_pages import ToolFormat, markdown_page, tool_schemas
-from runner.model.errors import ExitCode
+from runner.model.errors import ExitCode, QueueLeft
 from runner.model.version import VERSION
 from runner.tools.registry import TOOLS
 from tests.support.docker_daemon import Daemon, daemon
@@ -302,9 +304,37 @@ def test_ps_shows_who_waits_for_a_place(runner: Any, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("RUNNER_MAX_RUNS", "1")
     said: list[str] = []
     places = Places(StateFolder(tmp_path / "runner-state").path / "places", 0, 0, time.monotonic)
-    with places.taken("file:///a", said.append), places.taken("file:///b", said.append):
+    with places.taken("file:///a", said.append), places.taken("file:///b", said.append, run_id="cc33"):
         last = json.loads(runner("ps", "-o", "json").out)[-1]
-    assert (last["kind"], last["state"], last["repository"]) == ("queue", "waits, 1 of 1", "file:///b")
+        shown = json.loads(runner("show", "cc", "-o", "json").out)
+    assert (last["run"], last["kind"], last["state"]) == ("cc33", "queue", "waits, 1 of 1")
+    assert shown["status"] == "waits for a place" and shown["repository"] == last["repository"] == "file:///b"
+    assert "no run 'cc'" in runner("show", "cc").err
+
+
+def test_a_run_that_waits_for_a_place_is_taken_out_of_the_queue_by_its_name(runner: Any, tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path / "runner-state").path / "places"
+    waits = threading.Event()
+
+    def wait() -> None:
+        with Places(folder, 1, 60, time.monotonic).taken("b", lambda _line: waits.set(), run_id="cc33"):
+            raise AssertionError("it had a place")
+
+    with Places(folder, 1, 0, time.monotonic).taken("a", lambda _line: None), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(wait)
+        assert waits.wait(60)
+        ended = runner("kill", "cc33")
+        with pytest.raises(QueueLeft):
+            waiting.result(60)
+    assert ended.code == 0 and "it waited for a place" in ended.err
+
+
+def test_a_run_whose_controller_was_killed_is_lost(runner: Any, tmp_path: Path) -> None:
+    record = StateFolder(tmp_path / "runner-state").begin("bb22")
+    record.note("run.json", {"run": "bb22"})
+    record.release()
+    assert json.loads(runner("show", "bb22", "-o", "json").out)["status"] == "lost"
+    assert "Its controller was killed" in runner("show", "bb22").out
 
 
 @pytest.mark.usefixtures("engine")
@@ -322,7 +352,7 @@ def test_ps_with_all_names_runs_that_ended_and_how(runner: Any, tmp_path: Path) 
     alive.release()
     assert {(row["run"], row["state"], row["repository"]) for row in rows} == {
         ("aa11", "completed", "file:///aa11"),
-        ("bb22", "killed", "file:///bb22"),
+        ("bb22", "lost", "file:///bb22"),
     }
     assert not any(row["kind"] == "record" for row in json.loads(runner("ps", "-o", "json").out))
 

@@ -136,6 +136,7 @@ def _calls(door: _Door, metrics: Metrics) -> APIRouter:
     @router.post(
         "/runs/{run_id}/tools/{tool}",
         response_model=AnswerForm,
+        response_model_exclude_unset=True,  # `result` or `error`, never the other as null: as every door has it
         summary="Call a tool",
         openapi_extra=_ARGUMENTS,
         responses=_OUTPUT,
@@ -195,11 +196,18 @@ def _records(door: _Door, state: StateFolder) -> APIRouter:
         name, kind = _FILES[file]
         path = state.path / "runs" / row.id / name
         if not path.is_file():
-            raise NotFound("not_there_yet", f"The run has no {name} yet.", "It is written when the run ends.")
+            raise _missing(name, row)
         headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
         return FileResponse(path, media_type=kind, filename=name, headers=headers)
 
     return router
+
+
+def _missing(name: str, row: RunRow) -> NotFound:
+    if row.live:
+        return NotFound("not_there_yet", f"The run has no {name} yet.", "It is written when the run ends.")
+    began = "" if row.opened_unix is None else " Its log is kept as far as it goes."
+    return NotFound("never_written", f"The run ended as {row.state}, without {name}.", f"There will be none.{began}")
 
 
 def _called(service: Service, token: Token, run_id: str, tool: str, body: bytes, on_output: Any) -> dict[str, Any]:

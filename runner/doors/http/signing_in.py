@@ -12,15 +12,17 @@ from starlette.exceptions import HTTPException
 
 from runner.audit.keys import PublicKey
 from runner.controller.host import Host
+from runner.controller.stopwatch import utc
 from runner.doors.http.callers import COOKIE, Callers, require_verb
 from runner.doors.http.limits import Shares
 from runner.doors.http.problems import Unauthorized
 from runner.doors.web.folder_runs import FolderRuns
 from runner.doors.web.responses import login_page, message_page
 from runner.doors.web.routes import pages
-from runner.pages.record import RecordFolder
+from runner.pages.record import NotBegun, RecordFolder
 from runner.serving.refusals import NoSuchRun, ServiceRefusal
 from runner.serving.service import Service
+from runner.store.runs import RunRow
 from runner.store.tokens import Token, Verb
 
 __all__ = ["Pages", "web_pages"]
@@ -36,20 +38,32 @@ class TenantRuns(FolderRuns):
     """What the bearer of a token may see of the runs: its tenant's, in the order of the database."""
 
     def __init__(self, host: Host, service: Service, token: Token, key: Callable[[], PublicKey | None]) -> None:
-        super().__init__(host.state, key, self._is_ours)
+        super().__init__(host.state, key)
         self._service, self._token = service, token
 
     def runs(self) -> Sequence[RecordFolder]:
-        """The tenant's runs, newest first; of those without a folder, which never began, there is nothing to see."""
-        rows = self._service.all(self._token, limit=_MOST_RUNS)
-        return [self._folder(row.id) for row in rows if self._path(row.id).is_dir()]
+        """The tenant's runs, newest first; those without a folder too, which wait for a place or never had one."""
+        return [self._shown(row) for row in self._service.all(self._token, limit=_MOST_RUNS)]
 
-    def _is_ours(self, run_id: str) -> bool:
+    def run(self, run_id: str) -> RecordFolder | None:
+        """One of the tenant's runs."""
+        # The id is a folder's name: nothing but letters and digits may lead anywhere.
+        if not (run_id.isascii() and run_id.isalnum()):
+            return None
         try:
-            self._service.get(self._token, run_id)
+            return self._shown(self._service.get(self._token, run_id))
         except NoSuchRun:
-            return False
-        return True
+            return None
+
+    def _shown(self, row: RunRow) -> RecordFolder:
+        if self._path(row.id).is_dir():
+            return self._folder(row.id)
+        asked = {name: row.request.get(name) for name in ("repo", "ref", "policy")}
+        told = {"repository": asked.pop("repo"), **asked, "started": utc(row.created_unix)}
+        return RecordFolder(row.id, self._path(row.id), row.live, NotBegun(str(row.state), told, row.code, row.because))
+
+    def _goes_on(self, run_id: str) -> bool:
+        return super()._goes_on(run_id) or self._service.holds(run_id)
 
 
 def web_pages(host: Host, service: Service, key: Callable[[], PublicKey | None], *, secure: bool) -> Pages:

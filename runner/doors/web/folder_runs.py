@@ -50,7 +50,7 @@ class FolderRuns:
         """Once at first, whenever the log has grown, and now and then; ends with the run."""
         seen, quiet = -1, 0
         while True:
-            alive = await asyncio.to_thread(self._state.alive, run_id)  # asked before the size: the end is not missed
+            alive = await asyncio.to_thread(self._goes_on, run_id)  # asked before the size: the end is not missed
             size = await asyncio.to_thread(self._size, run_id)
             quiet += 1
             if size != seen or quiet >= _BEATS:
@@ -59,6 +59,9 @@ class FolderRuns:
             if not alive:
                 return
             await asyncio.sleep(self._pause)
+
+    def _goes_on(self, run_id: str) -> bool:
+        return self._state.alive(run_id)
 
     def _folder(self, run_id: str) -> RecordFolder:
         return RecordFolder(run_id, self._path(run_id), self._state.alive(run_id))

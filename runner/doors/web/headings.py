@@ -12,7 +12,7 @@ from runner.pages.story import Story
 __all__ = ["Headings"]
 
 _MAX_KEPT = 1000
-_Key = tuple[str, bool, int, int]
+_Key = tuple[str, bool, str, int, int]
 
 
 class Headings:
@@ -24,7 +24,7 @@ class Headings:
 
     def of(self, folder: RecordFolder) -> Heading:
         """The run in a few words."""
-        key = (str(folder.path), folder.alive, *folder.stamps())
+        key = (str(folder.path), folder.alive, "" if folder.known is None else folder.known.status, *folder.stamps())
         with self._lock:
             known = self._kept.get(key)
         if known is not None:

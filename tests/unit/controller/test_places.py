@@ -14,7 +14,7 @@ from typing import IO
 
 import pytest
 
-from runner.controller.places import Places, Waiting, runs_that_fit
+from runner.controller.places import Places, Queued, Waiting, dismiss, runs_that_fit, tickets_of_runs
 from runner.model.errors import ExitCode, HostFull, QueueLeft, RunnerError
 from tests.support.clocks import ManualClock
 from tests.support.fake_run import SURE
@@ -184,7 +184,7 @@ def test_a_place_is_told_as_one_says_it(waiting: Waiting, text: str) -> None:
 
 
 def test_who_waits_and_for_what_can_be_seen(queue: Queue) -> None:
-    seen: list[tuple[Waiting, str]] = []
+    seen: list[Queued] = []
     first = ExitStack()
     first.enter_context(queue.of(1).taken("a", nobody))
 
@@ -193,9 +193,30 @@ def test_who_waits_and_for_what_can_be_seen(queue: Queue) -> None:
         first.close()
 
     assert queue.of(1).waiting() == []
-    with queue.of(1, look).taken("file:///b", nobody):
+    with queue.of(1, look).taken("file:///b c", nobody, run_id="aa11"):
         assert queue.of(1).waiting() == []
-    assert seen == [(Waiting(1, 1, 1), "file:///b")]
+    assert seen == [Queued(Waiting(1, 1, 1), "aa11", "file:///b c")]
+
+
+def test_who_is_dismissed_leaves_the_queue_and_who_has_a_place_stays(queue: Queue) -> None:
+    with queue.of(1).taken("a", nobody, run_id="aa11"):
+        assert dismiss(queue.folder, "aa11")
+
+        def dismissed(_seconds: float) -> None:
+            assert tickets_of_runs(queue.folder) == {"aa11": "a", "bb22": "b"}
+            assert dismiss(queue.folder, "bb22") and not dismiss(queue.folder, "cc33")
+
+        with pytest.raises(QueueLeft), queue.of(1, dismissed).taken("b", nobody, run_id="bb22"):
+            pass
+        assert tickets_of_runs(queue.folder) == {"aa11": "a"}
+    assert queue.tickets() == set() and not dismiss(queue.folder, "aa11")
+
+
+def test_a_note_that_came_too_late_does_not_send_the_next_one_away(queue: Queue) -> None:
+    with queue.of(1).taken("a", nobody):
+        (queue.folder / "2.leave").touch()
+        with pytest.raises(HostFull), queue.of(1, patience=0).taken("b", nobody):
+            pass
 
 
 # --- bounds

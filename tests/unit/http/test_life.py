@@ -88,6 +88,8 @@ def test_runs_of_a_server_that_died_are_lost_and_are_not_in_the_way(http: HttpBe
     http.start()
     lost = a.get(f"/v1/runs/{run}").json()
     assert (lost["state"], lost["code"], lost["exit_code"]) == ("lost", "run_ended", 5)
+    assert a.get(f"/v1/runs/{run}/report").json()["code"] == "never_written"
+    assert ">lost<" in a.get(f"/runs/{run}", headers={"Cookie": f"runner_token={a.text}"}).text
     answer = a.call(run).json()
     assert (answer["ok"], answer["error"]["code"], answer["error"]["details"]) == (False, "run_ended", {"lost": True})
     assert a.ask("job-1").json()["state"] == "lost"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +14,7 @@ import pytest
 from runner.doors.http.limits import TransportLimits
 from runner.store.tokens import Verb
 from tests.support.http_bench import HttpBench
+from tests.support.waiting import wait_until
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -95,6 +97,36 @@ def test_a_tenant_sees_its_own_runs_and_those_of_another_are_as_if_they_never_we
         theirs, never = (see(http, a.text, f"/runs/{one}{rest}") for one in (run, "0" * len(run)))
         told: list[Any] = [(one.status_code, one.headers, one.content) for one in (theirs, never)]
         assert told[0] == told[1] and theirs.status_code == 404
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[HttpBench]:
+    """A server on a host with one place, which another process has."""
+    made = HttpBench(tmp_path)
+    made.bench.host = replace(made.bench.host, max_runs=1)
+    with made.bench.host.places.taken("another's", lambda _line: None), made:
+        yield made
+
+
+def test_a_run_that_waits_for_a_place_is_on_the_pages_and_stays_there_when_it_is_cancelled(full: HttpBench) -> None:
+    a, b = full.tenant("a"), full.tenant("b")
+    run = a.post("/v1/runs", json={"repo": str(full.bench.repository), "policy": "p0"}).json()["id"]
+    wait_until(lambda: bool(a.get(f"/v1/runs/{run}").json()["progress"]))
+    for path in ("/runs", f"/runs/{run}"):
+        page = see(full, a.text, path)
+        assert page.status_code == 200 and run in page.text and ">opening<" in page.text
+    assert see(full, a.text, f"/runs/{run}/live").status_code == 200
+    assert see(full, b.text, f"/runs/{run}").status_code == 404
+    assert a.get(f"/v1/runs/{run}/report").json()["code"] == "not_there_yet"
+    a.end(run)
+    assert run in see(full, a.text, "/runs").text
+    page = see(full, a.text, f"/runs/{run}")
+    assert (
+        ">interrupted<" in page.text
+        and "given up while it waited" in page.text
+        and "the run has not begun" in page.text
+    )
+    assert a.get(f"/v1/runs/{run}/report").json()["code"] == "never_written"
 
 
 def test_pages_have_the_tenants_share_and_none_of_their_own(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_run_that_goes_on_is_told_up_to_now_with_the_call_at_work(tmp_path: Pa
 
 def test_a_run_whose_controller_was_killed_is_neither_running_nor_completed(tmp_path: Path) -> None:
     page = page_of(rich_record(tmp_path))
-    assert (page.heading.status, page.seal.word) == ("abandoned", "unsealed")
+    assert (page.heading.status, page.seal.word) == ("lost", "unsealed")
 
 
 def test_an_exit_that_is_not_zero_is_no_refusal(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_folder_with_nothing_in_it_and_files_that_are_none_still_make_a_page(t
         os.mkfifo(odd / name)  # reading one would wait for ever
     for folder in (empty, odd):
         page = run_page(RecordFolder("x", folder), None)
-        assert (page.heading.status, page.lines, page.files) == ("abandoned", 0, ())
+        assert (page.heading.status, page.lines, page.files) == ("lost", 0, ())
 
 
 GARBAGE = st.recursive(
