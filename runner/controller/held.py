@@ -24,7 +24,7 @@ from runner.controller.spec import RunRequest
 from runner.engine.contract import OutputSink
 from runner.model.errors import ErrorCode, ExitCode, RunLimitReached, ToolError
 
-__all__ = ["Ending", "HeldRun", "Timer", "silent"]
+__all__ = ["Ending", "HeldRun", "Timer", "after_end", "silent"]
 
 _CANCEL_AGAIN_SECONDS = 0.05  # a call may start several programs, one after the other: each is cancelled
 
@@ -213,7 +213,7 @@ class HeldRun:
             self._seq += 1
             started = time.monotonic()
             if self._gone is not None:
-                answer = _after(self._gone)
+                answer = after_end(self._gone.status, self._gone.exit_code, self._gone.because)
             elif self._cut_short:
                 answer = _refused("The run is being ended.", ErrorCode.RUN_ENDED, lost=False)
             else:
@@ -261,10 +261,11 @@ class HeldRun:
         return Ending(self.run_id, run.status, run.exit_code, code, run.ended_because, self.folder, out)
 
 
-def _after(ending: Ending) -> dict[str, Any]:
-    lost = ending.status == "lost"
-    limit = ending.exit_code is ExitCode.LIMIT and not lost
-    why = f": {ending.because}" if ending.because else "."
+def after_end(status: str, exit_code: int, because: str) -> dict[str, Any]:
+    """The answer of a call to a run that has ended so."""
+    lost = status == "lost"
+    limit = exit_code == ExitCode.LIMIT and not lost
+    why = f": {because}" if because else "."
     code = ErrorCode.RUN_LIMIT_EXCEEDED if limit else ErrorCode.RUN_ENDED
     return _refused(f"The run has ended{why} Open another run.", code, lost=lost)
 

@@ -117,6 +117,10 @@ class Workspace:
         """The plain answer, as every door has it."""
         return await self._do(partial(self._inner.call, tool, arguments, on_output=on_output))
 
+    async def cancel(self) -> bool:
+        """Whether a call of another task was in flight and has been ended, with all that it had started."""
+        return await asyncio.to_thread(self._inner.cancel)
+
     async def close(self) -> Ending:
         """The run has ended and nothing of it is left but its record. Idempotent."""
         return await self._last(self._inner.close)

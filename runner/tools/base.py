@@ -107,7 +107,8 @@ def _invalid(tool: Tool, error: ValidationError) -> ToolError:
         }
         for problem in error.errors(include_url=False, include_input=False, include_context=False)
     ][:20]
-    said = "; ".join(f"{problem['field']}: {problem['reason']}" for problem in problems)
+    # A fault of several fields together has no field's name.
+    said = "; ".join(": ".join(filter(None, (problem["field"], problem["reason"]))) for problem in problems)
     known = ", ".join(field.alias or name for name, field in tool.arguments.model_fields.items())
     return ToolError(
         ErrorCode.INVALID_ARGUMENTS,

@@ -329,6 +329,33 @@ def test_a_run_that_waits_for_a_place_is_taken_out_of_the_queue_by_its_name(runn
     assert ended.code == 0 and "it waited for a place" in ended.err
 
 
+LIMIT = {"code": "run_limit_exceeded", "message": "the run used up its 9 s", "hint": "Raise it."}
+OVER = {
+    "closed": ({"status": "completed", "exit_code": 0, "ended": None}, "run_ended", "The run has ended. Open"),
+    "at its limit": ({"status": "failed", "exit_code": 5, "ended": LIMIT}, "run_limit_exceeded", "used up its 9 s"),
+    "lost": (None, "run_ended", "its controller was killed"),
+}
+
+
+@pytest.mark.parametrize("how", OVER)
+def test_a_call_after_the_end_of_a_held_run_is_told_its_cause(runner: Any, tmp_path: Path, how: str) -> None:
+    report, code, said = OVER[how]
+    record = StateFolder(tmp_path / "runner-state").begin("bb22")
+    record.note("run.json", {"run": "bb22"})
+    if report is not None:
+        record.note("report.json", report)
+    record.release()
+    ended = runner("call", "bb", "git", "{}")
+    answer = json.loads(ended.out)
+    assert (ended.code, answer["ok"], answer["error"]["code"]) == (0, False, code)
+    assert said in answer["error"]["message"] and answer["error"]["details"] == {"lost": how == "lost"}
+
+
+def test_a_call_to_a_run_that_never_was_is_a_mistake_of_the_command_line(runner: Any) -> None:
+    ended = runner("call", "nosuch", "git", "{}")
+    assert ended.code == ExitCode.USAGE and "no held run is called 'nosuch'" in ended.err
+
+
 def test_a_run_whose_controller_was_killed_is_lost(runner: Any, tmp_path: Path) -> None:
     record = StateFolder(tmp_path / "runner-state").begin("bb22")
     record.note("run.json", {"run": "bb22"})

@@ -15,11 +15,12 @@ from typing import Annotated, Any, BinaryIO, cast
 
 import typer
 
-from runner.controller.records import StateFolder
+from runner.controller.held import after_end
+from runner.controller.records import LOST, StateFolder
 from runner.controller.spec import MAX_DEPTH, SpecFile, read_spec
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
-from runner.doors.holding.wire import connect, read_message, send_message
+from runner.doors.holding.wire import NotHeld, connect, read_message, send_message
 from runner.doors.narrow_option import Narrow
 from runner.model.errors import ExitCode, RunnerError, UsageError
 from runner.policy.strict_json import read_json
@@ -84,6 +85,11 @@ def call(
     key = secrets.token_hex(8)
     try:
         message = _ask(run, {"op": "call", "tool": tool, "arguments": given, "key": key, "watch": watch})
+    except NotHeld:
+        answer = _after_its_end(run)
+        if answer is None:
+            raise
+        message = {"answer": {"seq": None, "tool": tool, **answer, "duration_ms": 0.0}}
     except KeyboardInterrupt:
         with suppress(RunnerError):
             _ask(run, {"op": "cancel", "key": key})
@@ -112,6 +118,21 @@ def end_held(run: str, *, interrupt: bool) -> int:
     if ending["because"]:
         render.error_line(f"the run ended early: {ending['because']}")
     return int(ending["exit_code"])
+
+
+def _after_its_end(run: str) -> dict[str, Any] | None:
+    """The answer of a call to a run that is not held any more, as its record has its end; None where there is none."""
+    state = StateFolder(Settings.from_environment().state_dir)
+    names = [name for name, _facts in state.runs() if run and name.startswith(run)]
+    if len(names) != 1 or state.alive(names[0]):
+        return None
+    try:
+        report = json.loads((state.path / "runs" / names[0] / "report.json").read_text(encoding="utf-8"))
+        ended = report["ended"] or {}
+        because = " ".join(filter(None, (f"{ended['message']}." if ended else "", ended.get("hint"))))
+        return after_end(str(report["status"]), int(report["exit_code"]), because)
+    except (OSError, ValueError, KeyError, TypeError):
+        return after_end(LOST, ExitCode.LIMIT, "its controller was killed. Its log is kept as far as it goes.")
 
 
 def _start(asked: dict[str, Any]) -> dict[str, Any]:

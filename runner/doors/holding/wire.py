@@ -19,7 +19,21 @@ from runner.doors.calls import MAX_LINE_BYTES
 from runner.model.errors import UsageError
 from runner.policy.strict_json import read_call, read_json
 
-__all__ = ["Stream", "connect", "folder_of", "held_runs", "listening", "peer_is_us", "read_message", "send_message"]
+__all__ = [
+    "NotHeld",
+    "Stream",
+    "connect",
+    "folder_of",
+    "held_runs",
+    "listening",
+    "peer_is_us",
+    "read_message",
+    "send_message",
+]
+
+
+class NotHeld(UsageError):
+    """No process holds a run of that name: it has ended, was never opened so, or never was."""
 
 
 class Stream(Protocol):
@@ -79,7 +93,8 @@ def connect(state_dir: Path, run: str) -> socket.socket:
     """A connection to the holder of the run; the beginning of a name will do where only one run begins so.
 
     Raises:
-        UsageError: no such run is held.
+        NotHeld: no such run is held.
+        UsageError: several are.
     """
     names = [name for name in held_runs(state_dir) if name.startswith(run)] if run else []
     if len(names) > 1:
@@ -93,7 +108,7 @@ def connect(state_dir: Path, run: str) -> socket.socket:
         if names and isinstance(error, ConnectionRefusedError):  # nothing else says that its holder is gone
             (folder_of(state_dir) / f"{names[0]}.sock").unlink(missing_ok=True)
         known = ", ".join(held_runs(state_dir)) or "none"
-        raise UsageError(
+        raise NotHeld(
             f"no held run is called {run[:40]!r}", hint=f"Held runs: {known}. `runner open` opens one."
         ) from None
     return made

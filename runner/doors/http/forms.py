@@ -79,8 +79,10 @@ class AnswerForm(BaseModel):
     seq: Annotated[int | None, Field(description="Number of the call in its run; null when the run had ended.")]
     tool: str
     ok: bool
-    result: Annotated[Any, Field(default=None, description="What the tool answers, when ok.")]
-    error: Annotated[dict[str, Any] | None, Field(default=None, description="code, message and details, when not ok.")]
+    result: Annotated[Any, Field(default=None, description="What the tool answers; there when ok.")]
+    error: Annotated[
+        dict[str, Any] | None, Field(default=None, description="code, message, details; there when not ok.")
+    ]
     duration_ms: float
 
 

@@ -97,6 +97,11 @@ def test_a_refusal_of_arguments_echoes_no_value_and_no_long_name(run: FakeRun) -
     assert len(json.dumps(answer)) < 2_000
 
 
+def test_a_fault_of_several_fields_is_told_without_an_empty_name(run: FakeRun) -> None:
+    said = run.call("search", pattern="x" * 200_000)["error"]["message"]
+    assert "do not fit: pattern and globs are larger than" in said
+
+
 def test_git_push_takes_any_object(run: FakeRun) -> None:
     assert run.call("git_push", remote="evil", force=True)["result"]["branch"] == "agent/x1"
 

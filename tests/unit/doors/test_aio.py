@@ -50,8 +50,21 @@ def test_the_methods_are_those_of_the_synchronous_workspace_with_the_same_parame
         found = inspect.getmembers(of, inspect.isfunction)
         return {name: inspect.signature(member) for name, member in found if not name.startswith("_")}
 
-    plain = public(python.Workspace)
-    assert {**plain, "cancel": None} == {**public(aio.Workspace), "cancel": None}
+    assert public(python.Workspace) == public(aio.Workspace)
+
+
+def test_a_call_is_cancelled_from_another_task_and_the_run_goes_on() -> None:
+    async def go() -> None:
+        program = Waiting()
+        async with opening(program) as ws:
+            assert not await ws.cancel()
+            call = asyncio.create_task(ws.run_command(NODE))
+            await asyncio.to_thread(program.begun.wait, SURE)
+            assert await ws.cancel()
+            assert (await call).killed_by == "caller"
+            assert await ws.read_file("README.md") == "# R\n"
+
+    asyncio.run(go())
 
 
 def test_calls_answer_and_the_block_closes_the_run() -> None:

@@ -87,6 +87,8 @@ def test_a_refusal_is_an_answer_and_not_an_error_of_http(a: Tenant) -> None:
     unknown = a.call(run, "workspace.format_disk", json={})
     assert [(one.status_code, one.json()["ok"]) for one in (outside, unknown)] == [(200, False)] * 2
     assert unknown.json()["error"]["code"] == "unknown_tool"
+    assert set(unknown.json()) == {"seq", "tool", "ok", "error", "duration_ms"}
+    assert set(a.call(run).json()) == {"seq", "tool", "ok", "result", "duration_ms"}
 
 
 @pytest.mark.parametrize(
