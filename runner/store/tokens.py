@@ -10,11 +10,13 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import os
 import re
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote
 
@@ -24,7 +26,7 @@ from runner.model.errors import UsageError
 from runner.store.database import Database
 from runner.store.tables import TOKENS
 
-__all__ = ["ANYTHING", "Token", "TokenStore", "Verb"]
+__all__ = ["ANYTHING", "Token", "TokenStore", "Verb", "policy_name"]
 
 ANYTHING = "*"
 _FORM = re.compile(r"runner_([0-9a-f]{12})_([A-Za-z0-9_-]{43})", re.ASCII)
@@ -35,6 +37,16 @@ _HOST = re.compile(r"(?:[a-z0-9+.-]+://)?(?:[^@/:]*@)?(\[[^\]]*\]|[^/:]*)", re.A
 _NUMBERS = re.compile(r"(?:0x[0-9a-f]+|[0-9]+)(?:\.(?:0x[0-9a-f]+|[0-9]+))*", re.ASCII)
 _LOOPBACK_NAMES = ("localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback")
 _MAX_SECONDS = 366 * 86400
+
+
+def policy_name(text: str) -> str:
+    """A policy as it is compared: a preset by its name, a file by its whole path, however it is written.
+
+    A path that leads upwards stays as it is: by a link on its way it may lead elsewhere than its text says.
+    """
+    if _PRESET.fullmatch(text) or text == ANYTHING or ".." in PurePosixPath(text).parts:
+        return text
+    return os.path.abspath(text)  # noqa: PTH100 - `resolve` would follow links
 
 
 class Verb(StrEnum):
@@ -65,7 +77,9 @@ class Token:
 
     def may_use_policy(self, name: str) -> bool:
         """Whether runs under that policy may be opened with it. `*` means the presets: a file has to be named."""
-        return name in self.policies or (ANYTHING in self.policies and _PRESET.fullmatch(name) is not None)
+        if ANYTHING in self.policies and _PRESET.fullmatch(name) is not None:
+            return True
+        return policy_name(name) in map(policy_name, self.policies)
 
     def may_reach(self, address: str) -> bool:
         """Whether runs of that repository may be opened with it."""

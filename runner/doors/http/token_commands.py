@@ -13,6 +13,7 @@ import typer
 
 from runner.controller.records import StateFolder
 from runner.doors import render
+from runner.doors.http.token_bounds import policy_of, repository_of
 from runner.doors.rows import Format, print_rows
 from runner.model.errors import UsageError
 from runner.settings import Settings
@@ -35,7 +36,7 @@ def create(
     repo: Annotated[
         list[str], typer.Option("--repo", help="Address that it may open, or the beginning of some, ending with *.")
     ],
-    policy: Annotated[list[str], typer.Option("--policy", help="Policy that it may use; * for any.")] = ["default"],  # noqa: B006 - typer's way of saying a default list; it is not changed
+    policy: Annotated[list[str], typer.Option("--policy", help="Preset or file; * for any preset.")] = ["default"],  # noqa: B006 - typer's way of saying a default list; it is not changed
     verb: Annotated[list[Verb], typer.Option("--verb", help="What it may do.")] = [Verb.RUN, Verb.READ],  # noqa: B006 - as above
     expires: Annotated[str, typer.Option("--expires", help="Its life: 90m, 12h, 30d; a year at most.")] = "30d",
     note: Annotated[str, typer.Option("--note", help="What it is for.")] = "",
@@ -45,9 +46,10 @@ def create(
 
     Example: runner token create --tenant web-team --repo 'https://git.example/web/*' --policy node-app
     """
+    policies, repositories = [policy_of(one) for one in policy], [repository_of(one) for one in repo]
     with _store(db) as store:
         token, text = store.create(
-            tenant, policies=policy, repositories=repo, verbs=verb, seconds=_seconds(expires), note=note
+            tenant, policies=policies, repositories=repositories, verbs=verb, seconds=_seconds(expires), note=note
         )
     render.progress(f"token {token.id} of {tenant}, until {_moment(token.expires_unix)}; it is not shown again")
     render.line(text)

@@ -29,7 +29,7 @@ from runner.model.errors import UsageError
 from runner.serving.refusals import Forbidden
 from runner.settings import Settings
 from runner.store.database import Database, default_url
-from runner.store.tokens import Token, TokenStore
+from runner.store.tokens import Token, TokenStore, policy_name
 
 __all__ = ["admitting", "mcp"]
 
@@ -110,14 +110,16 @@ def _place(text: str, tls_cert: Path | None, tls_key: Path | None) -> Place:
 
 
 def admitting(request: RunRequest, policy: str) -> Admit:
-    """Lets in whose token is for that policy, as it was named, and for the request's repository."""
+    """Lets in whose token is for that policy, however its file is written, and for the request's repository."""
     address = address_of(request).url
 
     def admit(token: Token) -> None:
         if not token.may_use_policy(policy):
-            raise Forbidden("policy_not_allowed", "The token is not for this policy.")
+            hint = f"This server's is {policy_name(policy)}; the token is for: {', '.join(sorted(token.policies))}."
+            raise Forbidden("policy_not_allowed", "The token is not for this policy.", hint)
         if not token.may_reach(address):
-            raise Forbidden("repository_not_allowed", "The token is not for this repository.")
+            hint = f"This server's is {address}; the token is for: {', '.join(token.repositories)}."
+            raise Forbidden("repository_not_allowed", "The token is not for this repository.", hint)
 
     return admit
 

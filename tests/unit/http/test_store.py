@@ -260,6 +260,13 @@ def test_a_policy_file_is_used_only_by_a_token_that_names_it() -> None:
     ]  # fmt: skip
 
 
+def test_a_policy_file_is_the_same_by_its_whole_path_and_not_by_one_that_leads_upwards() -> None:
+    here = Path.cwd()
+    token = Token("i", "a", frozenset({"p.yml", f"{here}/q.yml"}), ("*",), frozenset(Verb), 0, 1, None, "")
+    assert all(token.may_use_policy(name) for name in ("p.yml", "./p.yml", f"{here}/p.yml", "q.yml"))
+    assert not any(token.may_use_policy(name) for name in ("x/../p.yml", f"{here}/x/../q.yml", "/p.yml", "p"))
+
+
 @pytest.mark.parametrize("url", ["mysql://x/y", "nonsense", "", "sqlite:////nowhere/at/all/x"])
 def test_an_address_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(StoreUnavailable):

@@ -162,7 +162,7 @@ def test_who_is_not_let_in_is_told_why_and_no_run_begins(kind: str, status: int,
         async with house.served() as clients:
             answer = await clients.ask(tokens[kind])
             assert (answer.status_code, answer.json()["code"]) == (status, code)
-            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.headers["content-type"] == "application/problem+json" and answer.json()["hint"]
             assert ("www-authenticate" in answer.headers) == (status == 401)
 
     act(story)
