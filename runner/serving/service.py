@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from runner.controller.held import Ending, HeldRun
 from runner.controller.host import Host
@@ -34,7 +34,7 @@ from runner.store.database import StoreUnavailable
 from runner.store.runs import RunRow, RunState, RunStore
 from runner.store.tokens import Token
 
-__all__ = ["Opener", "Service", "Wanted"]
+__all__ = ["Opener", "Service", "Wanted", "Watch"]
 
 Opener = Callable[..., HeldRun]
 _PROGRESS_KEPT = 50
@@ -60,6 +60,27 @@ class Wanted:
         tools = None if self.tools is None else list(self.tools)
         told = {"repo": self.repo, "ref": self.ref, "depth": self.depth, "policy": self.policy, "tools": tools}
         return {**told, "narrow": list(self.narrow)} if self.narrow else told
+
+
+class Watch(Protocol):
+    """Is told what becomes of runs, from any thread; it must not raise."""
+
+    def opened(self, seconds: float) -> None:
+        """A run takes calls, so long after it was asked for."""
+
+    def not_opened(self, code: str) -> None:
+        """A run will never take calls."""
+
+    def ended(self, state: str, code: str | None) -> None:
+        """A run has ended, opened or not."""
+
+
+class _Nobody:
+    def opened(self, seconds: float) -> None: ...
+
+    def not_opened(self, code: str) -> None: ...
+
+    def ended(self, state: str, code: str | None) -> None: ...
 
 
 class _Live:
@@ -96,6 +117,7 @@ class Service:
         self._live: dict[str, _Live] = {}
         self._untold: dict[str, Callable[[], None]] = {}  # what the database has to be told of a run, by its name
         self._stopping = False
+        self.watch: Watch = _Nobody()
 
     # --- a server's own life
 
@@ -111,6 +133,7 @@ class Service:
         for row in left:
             because = "the server was stopped while it was open. Its log is kept as far as it goes."
             self._store.ended(row.id, RunState.LOST, exit_code=int(ExitCode.LIMIT), code="run_ended", because=because)
+            self.watch.ended(RunState.LOST, "run_ended")
         with suppress(RunnerError):
             self.sweep()
         return len(left)
@@ -220,12 +243,17 @@ class Service:
         return added, added.id == fresh.id
 
     def _begin(self, identity: str, request: RunRequest, live: _Live) -> None:
+        asked = self._host.monotonic()
+
         def work() -> None:
             try:
-                live.opening.set_result(self._open(identity, request, live))
+                run = self._open(identity, request, live)
+                self.watch.opened(self._host.monotonic() - asked)
+                live.opening.set_result(run)
             except BaseException as error:
                 # The thread's outermost frame: whoever waits for the run is told, whatever it was.
                 known = error if isinstance(error, RunnerError) else _unknown(error)
+                self.watch.not_opened(known.code)
                 self._failed(identity, known)
                 live.opening.set_exception(known)
 
@@ -254,13 +282,14 @@ class Service:
     def _over(self, identity: str, state: RunState, exit_code: ExitCode, code: str | None, because: str) -> None:
         ended = self._store.ended
         self._tell(identity, lambda: ended(identity, state, exit_code=int(exit_code), code=code, because=because))
+        self.watch.ended(state, code)
         # Only now: whoever finds that it is not held any more reads in its row how it ended.
         with self._lock:
             self._live.pop(identity, None)
 
-    def all(self, token: Token, *, limit: int = 100, before: float | None = None) -> list[RunRow]:
+    def all(self, token: Token, *, limit: int = 100, before: float | None = None, before_id: str = "") -> list[RunRow]:
         """The tenant's runs, newest first."""
-        return self._store.of_tenant(token.tenant, limit=limit, before=before)
+        return self._store.of_tenant(token.tenant, limit=limit, before=before, before_id=before_id)
 
     def get(self, token: Token, identity: str) -> RunRow:
         """One run. Raises NoSuchRun."""

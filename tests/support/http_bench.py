@@ -15,6 +15,7 @@ from runner.audit.keys import PublicKey
 from runner.controller.held import HeldRun
 from runner.controller.spec import RunRequest
 from runner.doors.asking import request_of
+from runner.doors.http.admission import Access
 from runner.doors.http.app import Parts, make_app
 from runner.doors.http.limits import TransportLimits
 from runner.doors.http.signing_in import web_pages
@@ -100,12 +101,13 @@ class HttpBench:
         tracing: Tracing | None = None,
         url: str | None = None,
         secure: bool = False,
+        access: Access | None = None,
     ) -> None:
         self.bench = Bench(folder)
         self.clock = ManualClock()
         self.url = url or default_url(self.bench.state.path)
         self._limits, self._runs_per_tenant, self._opener = limits or TransportLimits(), runs_per_tenant, opener
-        self._tracing, self._secure = tracing or Tracing(), secure
+        self._tracing, self._secure, self._access = tracing or Tracing(), secure, access
         self.stack = ExitStack()
 
     def __enter__(self) -> HttpBench:
@@ -123,7 +125,16 @@ class HttpBench:
         self.runs = RunStore(self.database, host.unix)
         self.service = Service(host, self.runs, _request, runs_per_tenant=self._runs_per_tenant, opener=self._opener)
         shown = web_pages(host, self.service, self._key, secure=self._secure)
-        parts = Parts(host, self.service, self.tokens, self.clock, self._limits, pages=shown, tracing=self._tracing)
+        parts = Parts(
+            host,
+            self.service,
+            self.tokens,
+            self.clock,
+            self._limits,
+            pages=shown,
+            tracing=self._tracing,
+            access=self._access,
+        )
         self.app: FastAPI = make_app(parts)
         self.portal = self.stack.enter_context(start_blocking_portal())
         self.stack.enter_context(self.portal.wrap_async_context_manager(self.app.router.lifespan_context(self.app)))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -13,10 +16,14 @@ from runner.doors.http.tracing import Tracing
 from runner.model.errors import RunnerError
 from runner.serving.refusals import ServiceRefusal
 
-__all__ = ["OPENAPI_URL", "Admission", "Seen"]
+__all__ = ["OPENAPI_URL", "Access", "Admission", "Seen"]
 
 OPENAPI_URL = "/v1/openapi.json"
 _API = "/v1/"
+_LOGGED_CHARS = 500
+
+Access = Callable[[Mapping[str, Any]], None]
+"""Takes a line of the access log: method, path, status, ms, tenant. Never a query, a header or a body."""
 
 
 class Admission:
@@ -51,10 +58,12 @@ class Admission:
 
 
 class Seen:
-    """ASGI middleware: each request is counted by its status, and is a span by its route."""
+    """ASGI middleware: each request is counted by its status, is a span by its route, and a line for `access`."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics, tracing: Tracing) -> None:
-        self._app, self._metrics, self._tracing = app, metrics, tracing
+    def __init__(
+        self, app: ASGIApp, metrics: Metrics, tracing: Tracing, clock: Callable[[], float], access: Access | None
+    ) -> None:
+        self._app, self._metrics, self._tracing, self._clock, self._access = app, metrics, tracing, clock, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
@@ -62,10 +71,28 @@ class Seen:
             await self._app(scope, receive, send)
             return
 
+        began, status = self._clock(), 0
+
         async def counted(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
-                self._metrics.answered(message["status"])
+                status = message["status"]
+                self._metrics.answered(status)
             await send(message)
 
-        with self._tracing.request(scope):
-            await self._app(scope, receive, counted)
+        try:
+            with self._tracing.request(scope):
+                await self._app(scope, receive, counted)
+        finally:
+            if self._access is not None:
+                self._access(self._told(scope, status, self._clock() - began))
+
+    def _told(self, scope: Scope, status: int, seconds: float) -> dict[str, Any]:
+        token = scope.get("state", {}).get("token")
+        return {
+            "method": scope["method"],
+            "path": scope["path"][:_LOGGED_CHARS],
+            "status": status,  # 0: the client went away before there was one
+            "ms": round(seconds * 1000, 1),
+            "tenant": None if token is None else token.tenant,
+        }

@@ -11,7 +11,7 @@ from anyio import to_thread
 from fastapi import APIRouter, FastAPI
 
 from runner.controller.host import Host
-from runner.doors.http.admission import OPENAPI_URL, Admission, Seen
+from runner.doors.http.admission import OPENAPI_URL, Access, Admission, Seen
 from runner.doors.http.api import api
 from runner.doors.http.callers import Callers
 from runner.doors.http.described import describe
@@ -33,7 +33,10 @@ _ABOUT = "Runs of untrusted repositories in fresh, hardened containers, under a 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What the application is put together from. `pages` are for people; `clock` is monotonic."""
+    """What the application is put together from. `pages` are for people; `clock` is monotonic.
+
+    `access` is told of each request that was answered.
+    """
 
     host: Host
     service: Service
@@ -42,6 +45,7 @@ class Parts:
     limits: TransportLimits = field(default_factory=TransportLimits)
     pages: Callable[[Callers, Shares], APIRouter] | None = None
     tracing: Tracing = field(default_factory=Tracing)
+    access: Access | None = None
 
 
 def make_app(parts: Parts) -> FastAPI:
@@ -61,7 +65,8 @@ def make_app(parts: Parts) -> FastAPI:
         title="runner", version=VERSION, description=_ABOUT, lifespan=life, docs_url=None, redoc_url=None,
         openapi_url=OPENAPI_URL,
     )  # fmt: skip
-    metrics = Metrics(parts.service.live_count)
+    metrics = Metrics(parts.service.live_count, lambda: len(parts.host.places.waiting()))
+    parts.service.watch = metrics
     callers, shares = Callers(parts.tokens, parts.host.unix), Shares(parts.limits, parts.clock)
     handle_errors(app)
     readiness = Readiness(lambda: _ask(parts), parts.clock, parts.limits.ready_seconds)
@@ -71,7 +76,7 @@ def make_app(parts: Parts) -> FastAPI:
         app.include_router(parts.pages(callers, shares))
     app.add_middleware(BodyLimits, limits=parts.limits)  # the last that is added sees a request first
     app.add_middleware(Admission, callers=callers, shares=shares)
-    app.add_middleware(Seen, metrics=metrics, tracing=parts.tracing)
+    app.add_middleware(Seen, metrics=metrics, tracing=parts.tracing, clock=parts.clock, access=parts.access)
     describe(app)
     return app
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 import uvicorn
@@ -15,6 +17,7 @@ from runner.controller.host import Host
 from runner.controller.spec import RunRequest
 from runner.doors import render
 from runner.doors.asking import request_of
+from runner.doors.http.admission import Access
 from runner.doors.http.app import Parts, make_app
 from runner.doors.http.heads import PromptHeads
 from runner.doors.http.limits import TransportLimits
@@ -50,7 +53,10 @@ def serve(
     ] = None,
     runs_per_tenant: Annotated[int, typer.Option("--runs-per-tenant", min=1, help="Open at once.")] = 10,
     requests_per_minute: Annotated[int, typer.Option("--requests-per-minute", min=1, help="Of each tenant.")] = 1200,
-    max_body_mib: Annotated[int, typer.Option("--max-body-mib", min=1, max=256, help="Largest request.")] = 8,
+    max_body_mib: Annotated[int, typer.Option("--max-body-mib", min=1, max=256, help="Largest call.")] = 8,
+    access_log: Annotated[
+        bool, typer.Option("--access-log", help="A line of JSON on standard error for each request.")
+    ] = False,
 ) -> None:
     """Serve the HTTP API, metrics and the web pages. Each request needs a token (`runner token create`).
 
@@ -65,13 +71,19 @@ def serve(
     with compose(settings, pool=True) as machine:
         database = Database(db or default_url(settings.state_dir))
         try:
-            _serve(machine, settings, database, place, limits, runs_per_tenant)
+            _serve(machine, settings, database, place, limits, runs_per_tenant, _log if access_log else None)
         finally:
             database.close()
 
 
 def _serve(
-    host: Host, settings: Settings, database: Database, place: Place, limits: TransportLimits, runs_per_tenant: int
+    host: Host,
+    settings: Settings,
+    database: Database,
+    place: Place,
+    limits: TransportLimits,
+    runs_per_tenant: int,
+    access: Access | None,
 ) -> None:
     tokens = TokenStore(database, host.unix)
     valid = any(token.state(host.unix()) == "valid" for token in tokens.all())
@@ -80,7 +92,7 @@ def _serve(
     secure = place.behind_proxy or place.tls_cert is not None
     shown = web_pages(host, service, lambda: own_public_key(settings), secure=secure)
     tracing = tracing_to(settings.otlp_endpoint)
-    parts = Parts(host, service, tokens, time.monotonic, limits, pages=shown, tracing=tracing)
+    parts = Parts(host, service, tokens, time.monotonic, limits, pages=shown, tracing=tracing, access=access)
     server = _server(make_app(parts), place)
     with listen(place) as socket:
         bound = place if place.uds or place.port else _with_port(place, socket.getsockname()[1])
@@ -95,6 +107,10 @@ def _serve(
             render.progress("stopped; every run was torn down")
     if place.uds is not None:
         place.uds.unlink(missing_ok=True)
+
+
+def _log(told: Mapping[str, Any]) -> None:
+    render.json_line(told, sys.stderr)
 
 
 def _server(app: FastAPI, place: Place) -> uvicorn.Server:

@@ -76,6 +76,7 @@ def web_pages(host: Host, service: Service, key: Callable[[], PublicKey | None],
             except (Unauthorized, ServiceRefusal) as error:
                 where = f"/login?next={quote(request.url.path)}"
                 raise HTTPException(303, headers={"Location": where}) from error
+            request.state.token = token  # for the access log
             with shares.take(token.tenant):
                 yield TenantRuns(host, service, token, key)
 

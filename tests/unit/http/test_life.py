@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from runner.doors.http import tracing
 from runner.doors.http.limits import TransportLimits
+from runner.doors.http.metrics import Metrics
 from runner.engine.fake import FakeCall, FakeOutcome
 from runner.model.errors import EngineUnavailable
 from runner.store import database
@@ -202,12 +203,45 @@ def test_a_monitor_is_told_how_much_and_not_of_whom(http: HttpBench) -> None:
     a.call(run, "workspace.read_file", json={"path": "../secret-path"})
     a.get("/v1/secret-route")
     told = http.metrics()
-    assert "runner_runs_live 1.0" in told
+    assert "runner_runs_live 1.0" in told and "runner_runs_queued 0.0" in told
+    assert "runner_opening_seconds_count 1.0" in told
     assert 'runner_calls_total{outcome="ok",tool="workspace.write_file"} 1.0' in told
     assert 'runner_calls_total{outcome="refused",tool="unknown"} 1.0' in told
     assert 'runner_http_requests_total{status="404"} 1.0' in told
     assert not any(word in told for word in ("secret", "made-up", run, str(http.bench.repository)))
     assert http.tenant("a").get("/metrics").json()["code"] == "verb_not_allowed"
+
+
+def test_a_monitor_is_told_how_runs_ended_and_how_many_never_opened(http: HttpBench) -> None:
+    a = http.tenant("a")
+    a.end(a.open())
+    a.end(a.open(), params={"interrupt": "true"})
+    assert a.ask(repo="/nowhere").json()["state"] == "failed"
+    told = http.metrics()
+    assert 'runner_runs_total{code="none",state="completed"} 1.0' in told
+    assert 'runner_runs_total{code="none",state="interrupted"} 1.0' in told
+    assert 'runner_runs_total{code="repository_unavailable",state="failed"} 1.0' in told
+    assert 'runner_openings_failed_total{code="repository_unavailable"} 1.0' in told
+    assert "runner_opening_seconds_count 2.0" in told
+
+
+def test_codes_of_a_monitor_have_an_end() -> None:
+    metrics = Metrics(lambda: 0, lambda: 0)
+    for number in range(1000):
+        metrics.ended("failed", f"code{number}")
+    assert metrics.text().count(b"runner_runs_total{") == 101
+
+
+def test_the_access_log_has_whose_request_it_was_and_nothing_that_was_sent(tmp_path: Path) -> None:
+    lines: list[Mapping[str, Any]] = []
+    with HttpBench(tmp_path, access=lines.append) as http:
+        a = http.tenant("a")
+        assert a.get("/v1/runs?before=1").status_code == 200
+        assert http.client.request("POST", "/v1/runs", content=b"body").status_code == 401
+        http.client.request("GET", "/runs", headers={"Cookie": f"runner_token={a.text}"})
+    told = [(one["method"], one["path"], one["status"], one["tenant"]) for one in lines]
+    assert told == [("GET", "/v1/runs", 200, "a"), ("POST", "/v1/runs", 401, None), ("GET", "/runs", 200, "a")]
+    assert all(set(one) == {"method", "path", "status", "ms", "tenant"} for one in lines)
 
 
 def test_a_span_says_the_route_and_nothing_that_was_sent(tmp_path: Path) -> None:
