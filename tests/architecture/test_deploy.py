@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,25 @@ def test_every_run_has_time_to_be_torn_down(server: dict[str, Any]) -> None:
     unit = (DEPLOY / "runner.service").read_text(encoding="utf-8")
     assert "TimeoutStopSec=120" in unit
     assert server["stop_grace_period"] == "120s"
+
+
+def test_no_folder_of_the_server_is_gone_after_a_restart_of_the_machine(server: dict[str, Any]) -> None:
+    folders = [one.split(":")[0] for one in server["volumes"] if not one.startswith("/var/run/docker.sock")]
+    assert all(folder.startswith("/var/lib/") for folder in folders)
+    assert server["restart"] == "unless-stopped"
+
+
+@pytest.mark.parametrize("name", ["runner.service", "compose.yml"])
+def test_the_steps_name_images_and_tokens_of_the_servers_own_state_folder(name: str) -> None:
+    text = (DEPLOY / name).read_text(encoding="utf-8")
+    steps = "\n".join(line for line in text.splitlines() if line.startswith("#"))
+    assert "token create" in steps and ("image build" in steps or "make image" in steps) and "state folder" in steps
+
+
+@pytest.mark.parametrize(
+    "path", ["README.md", "docs/PYTHON.md", "docs/HTTP.md", "docs/MCP.md", "deploy/runner.service"]
+)
+def test_nobody_is_told_to_install_a_name_that_is_nobodys(path: str) -> None:
+    """No index has the package: whoever took its name there would be installed."""
+    text = (DEPLOY.parent / path).read_text(encoding="utf-8")
+    assert not re.search(r"pipx? install[^\n]*runner-sandbox", text)

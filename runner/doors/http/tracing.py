@@ -56,7 +56,10 @@ def tracing_to(endpoint: str | None) -> Tracing:
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
-        raise UsageError("traces need more than is installed", hint="Install runner-sandbox[otel].") from error
+        raise UsageError(
+            "traces need more than is installed",
+            hint="Install the wheel of `make package` with its extra: 'FILE.whl[otel]'.",
+        ) from error
     resource = Resource.create({"service.name": "runner", "service.version": VERSION})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint)))
