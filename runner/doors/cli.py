@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import signal
 import sys
+from typing import Annotated
 
 import typer
 
 from runner.doors import render
 from runner.doors.lazy import Late, add_late
 from runner.model.errors import ExitCode, RunnerError
+from runner.model.version import VERSION
 from runner.settings import completing
 
 __all__ = ["COMMANDS", "command_line", "main"]
@@ -52,8 +54,23 @@ def command_line(called: str | None = None) -> typer.Typer:
         add_completion=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(_options)
     add_late(app, COMMANDS, called)
     return app
+
+
+def _told_version(asked: bool) -> None:
+    if asked:
+        render.line(f"runner {VERSION}")
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_told_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the whole command line."""
 
 
 def _interrupt(_signal: int, _frame: object) -> None:

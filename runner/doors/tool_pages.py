@@ -20,6 +20,7 @@ class ToolFormat(StrEnum):
 
     TABLE = "table"
     JSON = "json"
+    JSONL = "jsonl"
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
     MCP = "mcp"
@@ -38,6 +39,9 @@ def tools_command(
     elif form is ToolFormat.TABLE:
         rows = [[tool.name, ", ".join(_fields(tool)), str(tool.effect), tool.retry_note] for tool in TOOLS.values()]
         render.table(("tool", "fields (? optional)", "effect", "retry"), rows)
+    elif form is ToolFormat.JSONL:
+        for shape in tool_schemas(form):
+            render.json_line(shape)
     else:
         render.json_line(tool_schemas(form))
 
@@ -106,6 +110,7 @@ def _mcp(tool: Tool) -> dict[str, Any]:
 
 _SHAPES = {
     ToolFormat.JSON: _plain,
+    ToolFormat.JSONL: _plain,
     ToolFormat.OPENAI: _openai,
     ToolFormat.ANTHROPIC: _anthropic,
     ToolFormat.MCP: _mcp,

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from runner.model.errors import RunnerError
+from runner.model.errors import ExitCode, RunnerError
 
 __all__ = ["Database", "StoreUnavailable", "default_url"]
 
@@ -29,6 +29,7 @@ class StoreUnavailable(RunnerError):
     """The database does not answer, is locked, or is not one of ours. Nothing was changed."""
 
     code = "store_unavailable"
+    exit_code = ExitCode.ENGINE  # like the engine: what the host lends, and no bug of ours
 
 
 def default_url(state_dir: Path) -> str:
@@ -106,7 +107,8 @@ def _engine(url: str) -> Engine:
         ) from error
     except ImportError as error:
         raise StoreUnavailable(
-            "PostgreSQL's client library is missing", hint="Install runner-sandbox[postgres]."
+            "PostgreSQL's client library is missing",
+            hint="Install the wheel of `make package` with its extra: 'FILE.whl[postgres]'.",
         ) from error
     _owner_only(parsed.database)
     event.listen(engine, "connect", _fit_for_threads)

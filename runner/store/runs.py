@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import false, func, insert, select, update
 
 from runner.store.database import Database, StoreUnavailable
 from runner.store.tables import RUNS
@@ -102,11 +102,15 @@ class RunStore:
             found = connection.execute(select(RUNS).where(RUNS.c.id == identity)).mappings().first()
         return None if found is None else _row(found)
 
-    def of_tenant(self, tenant: str, *, limit: int = 100, before: float | None = None) -> list[RunRow]:
-        """Its runs, newest first, those created before a moment."""
+    def of_tenant(
+        self, tenant: str, *, limit: int = 100, before: float | None = None, before_id: str = ""
+    ) -> list[RunRow]:
+        """Its runs, newest first, those created before a moment; with an id, those that are listed after that run."""
         chosen = select(RUNS).where(RUNS.c.tenant == tenant)
         if before is not None:
-            chosen = chosen.where(RUNS.c.created_unix < before)
+            # Runs of the same moment are in the order of their ids: by the moment alone a page would drop some.
+            beside = (RUNS.c.created_unix == before) & (RUNS.c.id > before_id) if before_id else false()
+            chosen = chosen.where((RUNS.c.created_unix < before) | beside)
         chosen = chosen.order_by(RUNS.c.created_unix.desc(), RUNS.c.id).limit(max(1, min(limit, _MAX_LISTED)))
         with self._database.begin() as connection:
             return [_row(found) for found in connection.execute(chosen).mappings()]

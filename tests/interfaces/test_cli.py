@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -27,6 +28,7 @@ from runner.doors import cli
 from runner.doors.tool_pages import ToolFormat, markdown_page, tool_schemas
 from runner.model.errors import ExitCode, QueueLeft
 from runner.model.version import VERSION
+from runner.store import database
 from runner.tools.registry import TOOLS
 from tests.support.docker_daemon import Daemon, daemon
 
@@ -108,7 +110,7 @@ def test_a_verb_whose_extra_is_missing_names_it(runner: Any, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "runner.doors.http.serve_command", raising=False)
     ended = runner("serve")
-    assert ended.code == ExitCode.USAGE and "runner-sandbox[server]" in ended.err
+    assert ended.code == ExitCode.USAGE and "FILE.whl[server]" in ended.err
 
 
 def completions(runner: Any, monkeypatch: pytest.MonkeyPatch, shell: str, line: str) -> str:
@@ -327,6 +329,30 @@ def test_a_run_that_waits_for_a_place_is_taken_out_of_the_queue_by_its_name(runn
         with pytest.raises(QueueLeft):
             waiting.result(60)
     assert ended.code == 0 and "it waited for a place" in ended.err
+
+
+def test_a_database_that_another_program_holds_locked_exits_3_with_the_mend(
+    runner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_BUSY_MILLISECONDS", 1)
+    asked = ("token", "create", "--tenant", "a", "--repo", "*")
+    assert runner(*asked).code == 0
+    with contextlib.closing(sqlite3.connect(tmp_path / "runner-state" / "server.sqlite3")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        ended = runner(*asked)
+    assert ended.code == ExitCode.ENGINE and "hold it locked" in ended.err
+
+
+def test_the_version_is_told_as_an_option_and_as_data(runner: Any) -> None:
+    assert runner("--version").out == runner("version").out == f"runner {VERSION}\n"
+    for form in ("json", "jsonl"):
+        told = json.loads(runner("version", "-o", form).out)
+        assert (told if form == "jsonl" else told[0]) == {"version": VERSION}
+
+
+def test_tools_are_told_a_line_each(runner: Any) -> None:
+    lines = [json.loads(line) for line in runner("tools", "-o", "jsonl").out.splitlines()]
+    assert lines == tool_schemas(ToolFormat.JSON) == tool_schemas(ToolFormat.JSONL)
 
 
 LIMIT = {"code": "run_limit_exceeded", "message": "the run used up its 9 s", "hint": "Raise it."}

@@ -98,9 +98,12 @@ def _runs(door: _Door) -> APIRouter:
         token: Token = may_read,
         limit: Annotated[int, Query(ge=1, le=500)] = 100,
         before: Annotated[float | None, Query(description="Those created before this moment, in Unix seconds.")] = None,
+        before_id: Annotated[
+            str, Query(max_length=64, description="With `before`, both of a page's last run: those listed after it.")
+        ] = "",
     ) -> ListForm:
         """The tenant's runs, newest first."""
-        rows = await off(lambda: service.all(token, limit=limit, before=before))
+        rows = await off(lambda: service.all(token, limit=limit, before=before, before_id=before_id))
         return ListForm(runs=[form(row) for row in rows])
 
     @router.get("/runs/{run_id}", response_model=RunForm, summary="Show a run")
