@@ -114,6 +114,8 @@ def _gate(settings: Settings, connect: Callable[[], Looks]) -> Finding:
         return Finding(
             "gate", "warn", f"{state.reference} is older than its sources", "Rebuild it with `runner image build`."
         )
+    if not state.recorded:
+        return _unrecorded("gate", state)
     return Finding("gate", "ok", f"{state.reference} {state.id.removeprefix('sha256:')[:12]}, up to date")
 
 
@@ -224,6 +226,8 @@ def _image(engine: Looks) -> Iterator[Finding]:
         yield Finding(
             "image", "warn", f"{state.reference} is older than its sources", "Rebuild it with `runner image build`."
         )
+    elif not state.recorded:
+        yield _unrecorded("image", state)
     else:
         yield Finding("image", "ok", f"{state.reference} {state.id.removeprefix('sha256:')[:12]}, up to date")
     origin = state.labels.get(LABEL_BASE, "")
@@ -233,6 +237,12 @@ def _image(engine: Looks) -> Iterator[Finding]:
         yield Finding(
             "base", "warn", "the image does not say what it was made of", "Rebuild it with `runner image build`."
         )
+
+
+def _unrecorded(check: str, state: ImageState) -> Finding:
+    """As `runner image verify` has it: the labels say so, and those of an image that was made from it would too."""
+    found = f"{state.reference} says that it is of these sources; build/images.json does not name it as built here"
+    return Finding(check, "warn", found, "Run `runner image build`, which takes what it can from the engine's cache.")
 
 
 def _version(text: str) -> tuple[int, int]:

@@ -229,7 +229,7 @@ def _record_breaches(state: ImageState) -> list[str]:
     if not state.current:
         breaches.append("the sources in the tree are not those that it was made of")
     if not state.recorded:
-        breaches.append("build/images.json does not name this image")
+        breaches.append("build/images.json does not name this image as built here; `runner image build` mends that")
     try:
         json.loads(state.labels.get(LABEL_VERSIONS, "{}"))
     except ValueError:

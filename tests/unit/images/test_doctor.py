@@ -96,9 +96,12 @@ def test_a_healthy_host_needs_no_mending(settings: Settings) -> None:
     [
         (dataclasses.replace(GATE, id=None), "fail"),
         (dataclasses.replace(GATE, current=False), "warn"),
+        (dataclasses.replace(GATE, recorded=False), "warn"),
     ],
 )
-def test_a_gate_image_that_is_missing_or_old_is_named(settings: Settings, image: ImageState, state: str) -> None:
+def test_a_gate_image_that_is_missing_old_or_not_built_here_is_named(
+    settings: Settings, image: ImageState, state: str
+) -> None:
     found = findings(settings, gate=image)["gate"]
     assert (found.state, "runner image build" in found.mend) == (state, True)
 
@@ -144,7 +147,12 @@ def test_what_an_engine_lacks_is_named(settings: Settings, change: dict[str, Any
 
 @pytest.mark.parametrize(
     ("change", "check", "state"),
-    [({"id": None}, "image", "fail"), ({"current": False}, "image", "warn"), ({"labels": {}}, "base", "warn")],
+    [
+        ({"id": None}, "image", "fail"),
+        ({"current": False}, "image", "warn"),
+        ({"recorded": False}, "image", "warn"),
+        ({"labels": {}}, "base", "warn"),
+    ],
 )
 def test_what_an_image_lacks_is_named(settings: Settings, change: dict[str, Any], check: str, state: str) -> None:
     found = findings(settings, Engine(state=dataclasses.replace(PRESENT, **change)))
