@@ -15,6 +15,7 @@ from runner.controller.host import Host
 from runner.controller.places import dismiss, tickets_of_runs
 from runner.controller.records import LOST, StateFolder
 from runner.doors import render
+from runner.doors.completions import run_names
 from runner.doors.holding.commands import end_held
 from runner.doors.holding.wire import held_runs
 from runner.doors.rows import Format
@@ -23,7 +24,9 @@ from runner.settings import Settings
 
 __all__ = ["kill", "show"]
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="Its name, or enough of its beginning.")]
+Run = Annotated[
+    str, typer.Argument(metavar="RUN", help="Its name, or enough of its beginning.", autocompletion=run_names)
+]
 Output = Annotated[Format, typer.Option("-o", "--output", help="How to print.")]
 
 _BRIEF = ("run", "state", "status", "exit_code", "repository", "ref", "policy", "started", "folder")

@@ -17,6 +17,7 @@ from runner.controller.spec import MAX_DEPTH, RunRequest, SpecFile, read_spec
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
 from runner.doors.calls import Call, bounded_lines, parse_calls
+from runner.doors.completions import policy_names
 from runner.doors.narrow_option import Narrow
 from runner.model.errors import ExitCode, UsageError
 from runner.settings import Settings
@@ -39,7 +40,10 @@ def run(
         ),
     ] = None,
     policy: Annotated[
-        str | None, typer.Option("--policy", help=f"Policy file, or the name of a preset [{DEFAULT_POLICY}].")
+        str | None,
+        typer.Option(
+            "--policy", help=f"Policy file, or the name of a preset [{DEFAULT_POLICY}].", autocompletion=policy_names
+        ),
     ] = None,
     narrow: Narrow = None,
     spec: Annotated[

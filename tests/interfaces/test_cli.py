@@ -133,6 +133,26 @@ def test_a_shell_completes_verbs_and_options_of_commands_that_are_loaded_late(
     assert offered in completions(runner, monkeypatch, shell, line)
 
 
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("runner show aa", "aa11"),
+        ("runner call bb", "bb22"),
+        ("runner call bb22 workspace.rea", "workspace.read_file"),
+        ("runner run --policy no", "node-app"),
+    ],
+)
+def test_a_shell_completes_runs_tools_and_presets(
+    runner: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, offered: str
+) -> None:
+    assert completions(runner, monkeypatch, "bash", "runner show aa").split() == []  # no folder is made by asking
+    StateFolder(tmp_path / "runner-state").begin("aa11").release()
+    (tmp_path / "runner-state" / "held").mkdir()
+    for name in ("bb22.sock", ".cc33.new"):
+        (tmp_path / "runner-state" / "held" / name).touch()
+    assert completions(runner, monkeypatch, "bash", line).split() == [offered]
+
+
 def test_a_missing_extra_does_not_end_completion(runner: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "runner.doors.http.serve_command", raising=False)

@@ -20,6 +20,7 @@ from runner.controller.records import LOST, StateFolder
 from runner.controller.spec import MAX_DEPTH, SpecFile, read_spec
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
+from runner.doors.completions import held_names, policy_names, tool_names
 from runner.doors.holding.wire import NotHeld, connect, read_message, send_message
 from runner.doors.narrow_option import Narrow
 from runner.model.errors import ExitCode, RunnerError, UsageError
@@ -28,14 +29,22 @@ from runner.settings import Settings
 
 __all__ = ["call", "close", "end_held", "open_command"]
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="As `runner open` printed it, or enough of its beginning.")]
+Run = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN", help="As `runner open` printed it, or enough of its beginning.", autocompletion=held_names
+    ),
+]
 
 
 def open_command(
     repo: Annotated[str | None, typer.Option("--repo", help="Address or path, as `runner run --repo`.")] = None,
     ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", min=1, max=MAX_DEPTH, help="Commits of each branch.")] = None,
-    policy: Annotated[str | None, typer.Option("--policy", help=f"Policy file or preset [{DEFAULT_POLICY}].")] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option("--policy", help=f"Policy file or preset [{DEFAULT_POLICY}].", autocompletion=policy_names),
+    ] = None,
     narrow: Narrow = None,
     spec: Annotated[
         Path | None, typer.Option("--spec", help="YAML with repo, ref, depth, policy, narrow, tools.")
@@ -67,7 +76,9 @@ def open_command(
 
 def call(
     run: Run,
-    tool: Annotated[str, typer.Argument(metavar="TOOL", help="As `runner tools` lists them.")],
+    tool: Annotated[
+        str, typer.Argument(metavar="TOOL", help="As `runner tools` lists them.", autocompletion=tool_names)
+    ],
     arguments: Annotated[str, typer.Argument(metavar="JSON", help="Its arguments; - reads standard input.")] = "{}",
     watch: Annotated[bool, typer.Option("--watch", help="Show output on standard error as it comes.")] = False,
 ) -> None:

@@ -17,6 +17,7 @@ from runner.controller.run import Progress, keep_ready
 from runner.controller.spec import MAX_DEPTH, RunRequest
 from runner.doors import render
 from runner.doors.asking import DEFAULT_POLICY, request_of
+from runner.doors.completions import policy_names
 from runner.doors.http.callers import Callers
 from runner.doors.http.heads import PromptHeads
 from runner.doors.http.listening import Place, listen, require_safe
@@ -41,7 +42,9 @@ def mcp(
     repo: Annotated[str | None, typer.Option("--repo", help="Address or path, as `runner run --repo`.")] = None,
     ref: Annotated[str | None, typer.Option("--ref", help="Branch, tag or commit.")] = None,
     depth: Annotated[int | None, typer.Option("--depth", min=1, max=MAX_DEPTH, help="Commits of each branch.")] = None,
-    policy: Annotated[str, typer.Option("--policy", help="Policy file, or a preset.")] = DEFAULT_POLICY,
+    policy: Annotated[
+        str, typer.Option("--policy", help="Policy file, or a preset.", autocompletion=policy_names)
+    ] = DEFAULT_POLICY,
     narrow: Narrow = None,
     tool: Annotated[list[str] | None, typer.Option("--tool", help="Declared tool; all if left out.")] = None,
     http: Annotated[
