@@ -15,13 +15,18 @@ __all__ = ["Heading", "heading_of"]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """`status` is a word of ours, times are UTC. A run that is `lost` lost its workspace or its controller."""
+    """`status` is a word of ours, times are UTC. A run that is `lost` lost its workspace or its controller.
+
+    The short names are for a list, where whole paths leave no room.
+    """
 
     run_id: str
     status: str
     repository: Untrusted | None
     ref: Untrusted | None
     policy: Untrusted | None
+    repository_short: Untrusted | None
+    policy_short: Untrusted | None
     started: str
     duration: str
     calls: int
@@ -46,6 +51,8 @@ def heading_of(folder: RecordFolder, story: Story, report: ReportFile | None) ->
         repository=_named(asked.get("repository")),
         ref=_named(asked.get("ref")),
         policy=_named(asked.get("policy")),
+        repository_short=_named(_without_scheme(asked.get("repository"))),
+        policy_short=_named(_base_name(asked.get("policy"))),
         started=day_and_time(story.first_at or str(intent.get("started", ""))),
         duration="" if lasted is None else long_time(lasted),
         calls=story.counts["calls"],
@@ -55,6 +62,15 @@ def heading_of(folder: RecordFolder, story: Story, report: ReportFile | None) ->
 
 def _named(value: object) -> Untrusted | None:
     return None if value is None else untrusted(value, 500)
+
+
+def _without_scheme(value: object) -> object:
+    return value.removeprefix("file://") if isinstance(value, str) else value
+
+
+def _base_name(value: object) -> object:
+    """The last part of a path, as it is where there is none: a policy is a file, or the name of a preset."""
+    return (value.rstrip("/").rpartition("/")[2] or value) if isinstance(value, str) else value
 
 
 def _status(folder: RecordFolder, story: Story, report: ReportFile | None) -> str:

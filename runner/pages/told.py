@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from runner.audit import forms
 from runner.pages.units import clock_time
-from runner.pages.untrusted import Untrusted, untrusted
+from runner.pages.untrusted import Untrusted, untrusted, without
 
 __all__ = [
     "CallTold",
@@ -58,6 +58,11 @@ class CallTold:
     decisions: list[DecisionTold] = field(default_factory=list)
     reverted: list[Untrusted] = field(default_factory=list)
     not_reverted: list[Untrusted] = field(default_factory=list)
+
+    @property
+    def name(self) -> Untrusted:
+        """The tool in a row of calls, where each would begin alike."""
+        return without(self.tool, "workspace.")
 
     @property
     def look(self) -> str:

@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from runner.model.hidden import is_hidden
 
-__all__ = ["Untrusted", "UntrustedPrinted", "block", "inline", "untrusted"]
+__all__ = ["Untrusted", "UntrustedPrinted", "block", "inline", "untrusted", "without"]
 
 
 class UntrustedPrinted(TypeError):
@@ -69,6 +69,11 @@ def untrusted(value: Any, most: int = 2000) -> Untrusted:
     """The value of a record: a text as it is, anything else as JSON; cut, and marked so, after `most` characters."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Untrusted(text if len(text) <= most else f"{text[:most]} … ({len(text) - most} more characters)")
+
+
+def without(value: Untrusted, prefix: str) -> Untrusted:
+    """The same text without the beginning that the reader knows."""
+    return Untrusted(value._text.removeprefix(prefix))
 
 
 def inline(value: Untrusted | None) -> Markup:

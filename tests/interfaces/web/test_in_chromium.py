@@ -200,6 +200,17 @@ def test_a_phone_shows_a_page_without_scrolling_sideways(looking: Looking, place
         assert page.evaluate("document.documentElement.scrollWidth") <= 360
 
 
+def test_a_phone_shows_all_of_a_row_of_the_list_and_it_stays_a_row_of_a_table(looking: Looking) -> None:
+    ended(looking)
+    with looking.at("/runs", viewport={"width": 360, "height": 800}) as page:
+        row = page.get_by_role("row").filter(has=page.get_by_role("rowheader"))
+        expect(row.get_by_role("cell")).to_have_count(7)
+        outside = "all => all.filter(e => e.getBoundingClientRect().right > innerWidth).length"
+        assert page.eval_on_selector_all(".runs tbody *", outside) == 0
+        said = "all => all.map(e => getComputedStyle(e, '::before').content)"
+        assert '"Refused"' in page.eval_on_selector_all(".runs td", said)
+
+
 def test_without_scripts_all_of_a_run_can_be_read(looking: Looking) -> None:
     record = looking.runs.add(rich_record(looking.runs.state))
     with looking.at("/runs", java_script_enabled=False) as page:

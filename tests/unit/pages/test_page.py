@@ -195,3 +195,15 @@ def test_a_number_that_nothing_can_write_is_left_out(tmp_path: Path) -> None:
     limits = {"cpus": 10**400, "pids": 5, "memoryMiB": float("nan"), "runSeconds": -(10**400)}
     (record.folder / "run.json").write_text(json.dumps({**noted, "limits": limits}))
     assert [value for _, value in page_of(record, alive=True).limits] == ["5"]
+
+
+def test_a_list_names_a_policy_by_its_file_and_a_repository_without_its_scheme(tmp_path: Path) -> None:
+    record = RunRecord(tmp_path)
+    record.start(repository="file:///srv/shop", policy="/etc/runner/shop.yml")
+    heading = page_of(record).heading
+    assert (heading.repository_short, heading.policy_short) == (untrusted("/srv/shop"), untrusted("shop.yml"))
+    assert (heading.repository, heading.policy) == (untrusted("file:///srv/shop"), untrusted("/etc/runner/shop.yml"))
+    preset = RunRecord(tmp_path, "run2")
+    preset.start(repository="https://host/shop", policy="strict")
+    heading = page_of(preset).heading
+    assert (heading.repository_short, heading.policy_short) == (untrusted("https://host/shop"), untrusted("strict"))
