@@ -16,7 +16,7 @@ from runner.audit.keys import PublicKey
 from runner.pages.page import RunPage, run_page
 from runner.pages.record import RecordFolder
 from runner.pages.units import milliseconds, size
-from runner.pages.untrusted import block, inline
+from runner.pages.untrusted import block, inline, prose
 
 __all__ = ["PAGE_CSP", "draw_report", "render", "stylesheet"]
 
@@ -61,5 +61,5 @@ def _environment() -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    made.filters.update(untrusted=inline, untrusted_block=block, ms=milliseconds, size=size)
+    made.filters.update(untrusted=inline, untrusted_block=block, prose=prose, ms=milliseconds, size=size)
     return made

@@ -8,13 +8,17 @@ it as text, with every character that a reader would not see as an escape of its
 from __future__ import annotations
 
 import json
+import re
 from typing import Any, NoReturn
 
 from markupsafe import Markup, escape
 
 from runner.model.hidden import is_hidden
 
-__all__ = ["Untrusted", "UntrustedPrinted", "block", "inline", "untrusted", "without"]
+__all__ = ["Untrusted", "UntrustedPrinted", "block", "inline", "prose", "untrusted", "without"]
+
+
+_QUOTED = re.compile(r"`([^`\n]+)`")
 
 
 class UntrustedPrinted(TypeError):
@@ -82,6 +86,16 @@ def inline(value: Untrusted | None) -> Markup:
         return Markup("")
     # `bdi` keeps right-to-left letters, which are no control characters, from turning their neighbours around.
     return Markup("<bdi>%s</bdi>") % value.shown()
+
+
+def prose(value: Untrusted | str | None) -> Markup:
+    """A sentence within a line: what stands between backticks is code. Each piece is written as `inline` writes it."""
+    told = Untrusted(value) if isinstance(value, str) else value or Untrusted("")
+    # The split keeps what was between backticks at the odd places. A piece is escaped after the split, alone, so that
+    # no text can bring an element of its own, nor end ours.
+    pieces = [Untrusted(piece).shown() for piece in _QUOTED.split(told._text)]
+    marked = [Markup("<code><bdi>%s</bdi></code>") % piece if at % 2 else piece for at, piece in enumerate(pieces)]
+    return Markup("<bdi>%s</bdi>") % Markup("").join(marked)
 
 
 def block(value: Untrusted) -> Markup:

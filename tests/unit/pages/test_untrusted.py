@@ -21,7 +21,7 @@ from runner.pages import html
 from runner.pages.html import draw_report, render
 from runner.pages.page import run_page
 from runner.pages.record import RecordFolder
-from runner.pages.untrusted import Untrusted, UntrustedPrinted, block, inline, untrusted
+from runner.pages.untrusted import Untrusted, UntrustedPrinted, block, inline, prose, untrusted
 from tests.support.run_record import HOSTILE, rich_record
 
 UNFILTERED = {
@@ -36,7 +36,7 @@ UNFILTERED = {
     "by its method": "{{ '{}'.format(x) }}",
 }
 
-OURS = re.compile(r"</?bdi>|<span class=\"hidden\">|</span>|&(?:lt|gt|amp|#34|#39);")
+OURS = re.compile(r"</?bdi>|</?code>|<span class=\"hidden\">|</span>|&(?:lt|gt|amp|#34|#39);")
 """What the filters themselves write of HTML."""
 
 
@@ -61,6 +61,26 @@ def test_what_the_filters_print_is_inert_and_hides_nothing(text: str) -> None:
     for shown, keep in ((inline(Untrusted(text)), ""), (block(Untrusted(text)), "\n\t")):
         assert not [char for char in shown if char not in keep and is_hidden(char)]
         assert not set("<>&\"'") & set(OURS.sub("", shown))
+
+
+@given(st.text(alphabet=st.sampled_from("`<>&\"'/ab \n\u202e\x1b") | st.characters(), max_size=60))
+def test_sentences_are_inert_and_balanced_whatever_stands_between_backticks(text: str) -> None:
+    shown = prose(Untrusted(text))
+    assert not [char for char in shown if is_hidden(char)] and not set("<>&\"'") & set(OURS.sub("", shown))
+    assert not re.search(r"<code>(?:(?!</code>).)*<code>", shown)
+    for name in ("code", "bdi"):
+        assert shown.count(f"<{name}>") == shown.count(f"</{name}>")
+
+
+def test_what_stands_between_backticks_is_code_and_a_hostile_text_stays_text_there() -> None:
+    assert prose("Use `git push`.") == "<bdi>Use <code><bdi>git push</bdi></code>.</bdi>"
+    for text in ("one ` alone", "two `` with nothing between"):
+        assert prose(Untrusted(text)) == f"<bdi>{text}</bdi>"
+    for hostile in ("</code><script>x()</script>", '<img src=x onerror="x()">', "</bdi></p>"):
+        for text in (f"`{hostile}`", f"{hostile}`a`{hostile}", f"`a{hostile}` `"):
+            shown = prose(Untrusted(text))
+            assert not re.search(r"<(?!/?(?:code|bdi)>)", shown) and shown.count("<code>") == 1, text
+    assert prose(None) == "<bdi></bdi>"
 
 
 def test_a_text_is_cut_and_says_by_how_much() -> None:
@@ -106,9 +126,9 @@ def test_every_page_of_a_hostile_run_is_inert(tmp_path: Path, ended: bool) -> No
     calls = (*page.first_calls, *page.last_calls)
     made = {
         "report": draw_report(folder, record.key).decode(),
-        "run": render("run.html", page=page),
+        "run": render("run.html", page=page, sign_out="", who=""),
         "live": render("live.html", page=page, calls=calls, refusals=page.refusals, connections=page.connections),
-        "list": render("runs.html", runs=[page.heading], live=1, unlisted=0),
+        "list": render("runs.html", runs=[page.heading], live=1, unlisted=0, sign_out="", who=""),
     }
     for name, shown in made.items():
         body = re.sub(r"<style>.*?</style>", "", shown, flags=re.DOTALL)
