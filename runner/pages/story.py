@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ValidationError
 
 from runner.audit import forms
-from runner.pages.told import CallTold, Connection, Proof, begun, connection_of, decision_of, opened
+from runner.pages.controls import in_words
+from runner.pages.told import CallTold, Connection, ControlTold, Proof, begun, connection_of, decision_of, opened
 from runner.pages.units import clock_time
 from runner.pages.untrusted import Untrusted, untrusted
 
@@ -152,7 +153,7 @@ class Story:
     def _take_proof(self, role: str, checks: list[forms.Check]) -> None:
         made = Proof(
             role,
-            tuple((c.active, untrusted(c.control), untrusted(c.expected), untrusted(c.seen)) for c in checks),
+            tuple(ControlTold(c.active, *map(untrusted, in_words(c)), c.seen == c.expected) for c in checks),
         )
         for index, known in enumerate(self.proofs):
             if (known.role, known.checks) == (made.role, made.checks):

@@ -12,6 +12,7 @@ from runner.pages.untrusted import Untrusted, untrusted, without
 __all__ = [
     "CallTold",
     "Connection",
+    "ControlTold",
     "DecisionTold",
     "Proof",
     "SubjectTold",
@@ -88,17 +89,28 @@ class Connection:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlTold:
+    """A control of the proof; `same`: the record says of what was seen exactly what it says of what was asked for."""
+
+    active: bool
+    control: Untrusted
+    expected: Untrusted
+    seen: Untrusted
+    same: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Proof:
     """The posture proof of the workspace or of a room of the gate; `times`: how many rooms were proved alike."""
 
     role: str
-    checks: tuple[tuple[bool, Untrusted, Untrusted, Untrusted], ...]
+    checks: tuple[ControlTold, ...]
     times: int = 1
 
     @property
     def missed(self) -> int:
         """How many controls were not active."""
-        return sum(not active for active, *_ in self.checks)
+        return sum(not check.active for check in self.checks)
 
 
 def opened(told: forms.CallStarted, at: str) -> CallTold:
