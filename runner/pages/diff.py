@@ -17,16 +17,18 @@ __all__ = ["Diff", "DiffFile", "DiffLine", "read_diff"]
 _MAX_FILES = 300
 _MAX_LINES = 1500  # of one file
 _MAX_CHARACTERS = 1000  # of one line
-_HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 _KINDS = {"+": "added", "-": "removed", " ": "same", "\\": "note"}
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """`kind`: added, removed, same, note or hunk."""
+    """`kind`: added, removed, same, note or hunk. `old` and `new` number the line in its file before and after."""
 
     kind: str
     text: Untrusted
+    old: int | None = None
+    new: int | None = None
 
 
 @dataclass(slots=True)
@@ -91,7 +93,7 @@ def _take(file: DiffFile, line: str, rest: Iterator[str]) -> None:
     hunk = _HUNK.match(line)
     if hunk is not None:
         file.take(DiffLine("hunk", untrusted(line, _MAX_CHARACTERS)))
-        _take_hunk(file, int(hunk[1] or 1), int(hunk[2] or 1), rest)
+        _take_hunk(file, hunk, rest)
     elif line.startswith(("GIT binary patch", "Binary files ")):
         file.binary = True
     elif line.startswith("new file mode "):
@@ -107,12 +109,15 @@ def _take(file: DiffFile, line: str, rest: Iterator[str]) -> None:
         file.take(DiffLine("note", untrusted(line, _MAX_CHARACTERS)))
 
 
-def _take_hunk(file: DiffFile, old: int, new: int, rest: Iterator[str]) -> None:
-    while old > 0 or new > 0:
+def _take_hunk(file: DiffFile, head: re.Match[str], rest: Iterator[str]) -> None:
+    old, new = int(head[1]), int(head[3])
+    old_end, new_end = old + int(head[2] or 1), new + int(head[4] or 1)
+    while old < old_end or new < new_end:
         line = next(rest, None)
         if line is None:
             return
         kind = _KINDS.get(line[:1], "same")
-        old -= kind in ("removed", "same")
-        new -= kind in ("added", "same")
-        file.take(DiffLine(kind, untrusted(line[1:], _MAX_CHARACTERS)))
+        before, after = kind in ("removed", "same"), kind in ("added", "same")
+        text = untrusted(line[1:], _MAX_CHARACTERS)
+        file.take(DiffLine(kind, text, old if before else None, new if after else None))
+        old, new = old + before, new + after

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -59,6 +60,11 @@ class CallTold:
     decisions: list[DecisionTold] = field(default_factory=list)
     reverted: list[Untrusted] = field(default_factory=list)
     not_reverted: list[Untrusted] = field(default_factory=list)
+
+    @property
+    def decisions_counted(self) -> tuple[tuple[DecisionTold, int], ...]:
+        """Each decision once, in the order of its first time, with how many times it was made."""
+        return tuple(Counter(self.decisions).items())
 
     @property
     def name(self) -> Untrusted:

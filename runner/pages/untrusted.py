@@ -18,7 +18,7 @@ from runner.model.hidden import is_hidden
 __all__ = ["Untrusted", "UntrustedPrinted", "block", "inline", "prose", "untrusted", "without"]
 
 
-_QUOTED = re.compile(r"`([^`\n]+)`")
+_AS_CODE = re.compile(r"`([^`\n]+)`|((?:sha256:)?(?<![0-9A-Za-z])[0-9a-f]{40,64}(?![0-9A-Za-z]))")
 
 
 class UntrustedPrinted(TypeError):
@@ -89,13 +89,17 @@ def inline(value: Untrusted | None) -> Markup:
 
 
 def prose(value: Untrusted | str | None) -> Markup:
-    """A sentence within a line: what stands between backticks is code. Each piece is written as `inline` writes it."""
+    """A sentence within a line: what stands between backticks is code, and so is a digest."""
     told = Untrusted(value) if isinstance(value, str) else value or Untrusted("")
-    # The split keeps what was between backticks at the odd places. A piece is escaped after the split, alone, so that
-    # no text can bring an element of its own, nor end ours.
-    pieces = [Untrusted(piece).shown() for piece in _QUOTED.split(told._text)]
-    marked = [Markup("<code><bdi>%s</bdi></code>") % piece if at % 2 else piece for at, piece in enumerate(pieces)]
-    return Markup("<bdi>%s</bdi>") % Markup("").join(marked)
+    pieces: list[Markup] = []
+    end = 0
+    # A piece is escaped after it was cut out, alone, so that no text can bring an element of its own, nor end ours.
+    for found in _AS_CODE.finditer(told._text):
+        pieces.append(Untrusted(told._text[end : found.start()]).shown())
+        pieces.append(Markup("<code><bdi>%s</bdi></code>") % Untrusted(found[1] or found[2]).shown())
+        end = found.end()
+    pieces.append(Untrusted(told._text[end:]).shown())
+    return Markup("<bdi>%s</bdi>") % Markup("").join(pieces)
 
 
 def block(value: Untrusted) -> Markup:

@@ -34,6 +34,19 @@ def test_files_are_told_with_their_kind_and_their_lines_counted() -> None:
     assert kinds(made.files[2]) == ["hunk", "added", "note"] and made.files[2].notes == [untrusted("mode 100755")]
 
 
+def test_lines_are_numbered_as_in_the_file_before_and_after() -> None:
+    (file,) = read("diff --git a/a b/a\n@@ -10,3 +20,3 @@ f\n same\n-old\n+new\n same\n@@ -99 +0,0 @@\n-x\n").files
+    assert [(line.old, line.new) for line in file.lines] == [
+        (None, None),
+        (10, 20),
+        (11, None),
+        (None, 21),
+        (12, 22),
+        (None, None),
+        (99, None),
+    ]
+
+
 def test_removed_lines_that_read_like_heads_stay_lines() -> None:
     made = read(
         "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,3 +1,1 @@\n"

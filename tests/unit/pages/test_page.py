@@ -85,6 +85,22 @@ def test_a_run_whose_controller_was_killed_is_neither_running_nor_completed(tmp_
     assert (page.heading.status, page.seal.word) == ("lost", "unsealed")
 
 
+def test_a_decision_that_was_made_twice_is_told_once_with_its_count(tmp_path: Path) -> None:
+    record = RunRecord(tmp_path)
+    record.start()
+    seq = record.begin_call("workspace.edit", path="a")
+    for rule in ("write.default", "read.default", "write.default"):
+        record.decide(seq, rule, kind="write", path="a")
+    record.end_call(seq, "workspace.edit")
+    told = page_of(record).first_calls[0].told
+    assert [(one.rule, times) for one, times in told.decisions_counted] == [
+        (untrusted("write.default"), 2),
+        (untrusted("read.default"), 1),
+    ]
+    shown = draw_report(RecordFolder("run1", record.folder), record.key).decode()
+    assert shown.count("<bdi>write write a</bdi>") + shown.count("<bdi>write a</bdi>") == 2 and "2 times" in shown
+
+
 def test_an_exit_that_is_not_zero_is_no_refusal(tmp_path: Path) -> None:
     record = RunRecord(tmp_path)
     record.start()

@@ -80,6 +80,7 @@ def test_what_stands_between_backticks_is_code_and_a_hostile_text_stays_text_the
         for text in (f"`{hostile}`", f"{hostile}`a`{hostile}", f"`a{hostile}` `"):
             shown = prose(Untrusted(text))
             assert not re.search(r"<(?!/?(?:code|bdi)>)", shown) and shown.count("<code>") == 1, text
+    assert f"<code><bdi>sha256:{'a1' * 32}</bdi></code>," in prose(Untrusted(f"sealed by sha256:{'a1' * 32}, <b>"))
     assert prose(None) == "<bdi></bdi>"
 
 
