@@ -121,6 +121,20 @@ class RunPage:
         return sum(len(proof.checks) for proof in self.proofs)
 
     @property
+    def nothing(self) -> tuple[str, ...]:
+        """Kinds of things of which an ended run's record has none. Of a run that goes on there may be some yet."""
+        there = {
+            "calls": bool(self.first_calls or self.last_calls),
+            "refusals": bool(self.refusals),
+            "connections": self.connection_counts["all"] > 0,
+            "pushes": bool(self.pushes),
+            "changes": bool(self.diff.files or self.diff.unread_bytes),
+            "posture proofs": bool(self.proofs),
+            "set-up commands": bool(self.steps),
+        }
+        return () if self.heading.live else tuple(name for name, some in there.items() if not some)
+
+    @property
     def missed(self) -> int:
         """How many of them were not active."""
         return sum(proof.missed for proof in self.proofs)

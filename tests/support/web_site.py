@@ -60,6 +60,9 @@ class TestRuns:
         self.stopped = True
         self.told()
 
+    def who(self) -> str:
+        return ""
+
     def runs(self) -> Sequence[RecordFolder]:
         return [RecordFolder(record.run_id, record.folder, record.alive) for record in self.records]
 

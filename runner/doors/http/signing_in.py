@@ -41,6 +41,10 @@ class TenantRuns(FolderRuns):
         super().__init__(host.state, key)
         self._service, self._token = service, token
 
+    def who(self) -> str:
+        """The tenant: it is whose runs these are."""
+        return self._token.tenant
+
     def runs(self) -> Sequence[RecordFolder]:
         """The tenant's runs, newest first; those without a folder too, which wait for a place or never had one."""
         return [self._shown(row) for row in self._service.all(self._token, limit=_MOST_RUNS)]

@@ -31,6 +31,10 @@ class FolderRuns:
         self._may_see = may_see
         self._pause = pause
 
+    def who(self) -> str:
+        """Nobody: whoever may read the folder."""
+        return ""
+
     def key(self) -> PublicKey | None:
         """The key that receipts are checked with."""
         return self._key()

@@ -10,6 +10,7 @@ from typing import Any
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
 from runner.pages.html import PAGE_CSP, render
+from runner.pages.untrusted import untrusted
 
 __all__ = ["SECURITY_HEADERS", "download", "login_page", "message_page", "page_response"]
 
@@ -31,9 +32,9 @@ _FRESH = {"Cache-Control": "no-store"}  # a shared computer's next user must not
 _PIECE_BYTES = 64 * 1024
 
 
-def page_response(template: str, /, status: int = 200, *, sign_out: str = "", **values: Any) -> HTMLResponse:
-    """The template as an answer. `sign_out` is where its button posts to; empty: it has none."""
-    html = render(template, sign_out=sign_out, **values).encode("utf-8", "backslashreplace")
+def page_response(template: str, /, status: int = 200, *, sign_out: str = "", who: str = "", **values: Any) -> HTMLResponse:
+    """The template as an answer. `sign_out` is where its button posts to, `who` is signed in; empty: it has none."""
+    html = render(template, sign_out=sign_out, who=untrusted(who), **values).encode("utf-8", "backslashreplace")
     return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **_FRESH})
 
 

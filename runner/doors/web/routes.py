@@ -30,6 +30,10 @@ _ASSETS = {
 class RunsSource(Protocol):
     """What one viewer may see of the runs."""
 
+    def who(self) -> str:
+        """The name that the viewer is signed in under; empty where nobody is."""
+        ...
+
     def runs(self) -> Sequence[RecordFolder]:
         """The viewer's runs, newest first."""
         ...
@@ -74,7 +78,8 @@ def pages(viewer: Callable[..., RunsSource | AsyncIterator[RunsSource]], sign_ou
         found = source.run(run_id)
         if found is None:
             return _unknown()
-        return page_response("run.html", page=run_page(found, source.key()), sign_out=sign_out)
+        page = run_page(found, source.key())
+        return page_response("run.html", page=page, sign_out=sign_out, who=source.who())
 
     @router.get("/runs/{run_id}/live")
     def live(run_id: str, after: int = 0, source: RunsSource = asked) -> Response:
@@ -112,7 +117,7 @@ def _list(source: RunsSource, headings: Headings, sign_out: str) -> Response:
     found = source.runs()
     told = [headings.of(folder) for folder in found[:MAX_LISTED_RUNS]]
     values: dict[str, Any] = {"runs": told, "live": sum(run.live for run in told), "unlisted": len(found) - len(told)}
-    return page_response("runs.html", sign_out=sign_out, **values)
+    return page_response("runs.html", sign_out=sign_out, who=source.who(), **values)
 
 
 def _live(folder: RecordFolder, after: int) -> Response:

@@ -100,6 +100,13 @@ def test_the_list_follows_the_runs(looking: Looking) -> None:
         expect(page.locator("h1")).to_have_text("Run run1")
 
 
+def test_a_runs_page_leads_back_to_all_runs(looking: Looking) -> None:
+    ended(looking)
+    with looking.at("/runs/run1") as page:
+        page.get_by_role("link", name="All runs").click()
+        expect(page.locator("h1")).to_have_text("Runs")
+
+
 def test_a_denial_can_be_read_with_its_rule_code_and_mend(looking: Looking) -> None:
     ended(looking, "Write to src/ instead")
     with looking.at("/runs/run1") as page:

@@ -50,6 +50,7 @@ def test_every_page_of_somebody_who_is_signed_in_has_the_button_that_signs_out(h
     tenant = http.tenant("a")
     for path in ("/runs", f"/runs/{tenant.open()}"):
         assert 'method="post" action="/logout"' in see(http, tenant.text, path).text
+        assert '<bdi>a</bdi></span> <button type="submit"' in see(http, tenant.text, path).text  # and as whom
     assert "/logout" not in http.client.request("GET", "/login").text
 
 

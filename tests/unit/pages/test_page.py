@@ -101,6 +101,21 @@ def test_a_decision_that_was_made_twice_is_told_once_with_its_count(tmp_path: Pa
     assert shown.count("<bdi>write write a</bdi>") + shown.count("<bdi>write a</bdi>") == 2 and "2 times" in shown
 
 
+def test_what_an_ended_run_has_none_of_is_one_line_and_no_parts(tmp_path: Path) -> None:
+    record = RunRecord(tmp_path)
+    record.start()
+    going = render("run.html", page=page_of(record, alive=True), sign_out="", who="")
+    assert 'id="calls-part"' in going and "Nothing:" not in going  # there may be some yet, and live updates need a place
+    record.end(patch="")
+    shown = draw_report(RecordFolder("run1", record.folder), record.key).decode()
+    assert "</span> calls, refusals, connections, pushes, changes, set-up commands.</p>" in shown
+    for part in ("calls", "refusals", "network", "changes", "setup"):
+        assert f"{part}-part" not in shown
+    assert 'id="posture-part"' in shown and "No patch was made" not in shown
+    (record.folder / "changes.patch").unlink()
+    assert "No patch was made." in draw_report(RecordFolder("run1", record.folder), record.key).decode()
+
+
 def test_an_exit_that_is_not_zero_is_no_refusal(tmp_path: Path) -> None:
     record = RunRecord(tmp_path)
     record.start()
