@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from fastapi.responses import Response
 
 from runner.audit.keys import PublicKey
@@ -43,6 +43,7 @@ class TestRuns:
         self._more = threading.Condition()
         self._count = 0
         self.stopped = False
+        self.turned_away = 0  # the status that whoever asks gets instead of a page
 
     def add(self, record: RunRecord) -> RunRecord:
         """One more run, the newest."""
@@ -90,7 +91,13 @@ class TestRuns:
 def site(runs: TestRuns) -> FastAPI:
     """The pages, and a form to sign in with, as a server has them."""
     app = FastAPI(openapi_url=None)
-    app.include_router(pages(lambda: runs))
+
+    def viewer() -> TestRuns:
+        if runs.turned_away:
+            raise HTTPException(runs.turned_away, headers={"Location": "/login"})
+        return runs
+
+    app.include_router(pages(viewer))
 
     @app.get("/login")
     def login(problem: str = "") -> Response:

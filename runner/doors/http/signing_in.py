@@ -107,10 +107,12 @@ def _signing_in(callers: Callers, unix: Callable[[], float], *, secure: bool) ->
         after, text = _after(sent.get("next", [_HOME])[0]), sent.get("token", [""])[0].strip()
         try:
             token = await _reader(callers, text)
+        # The form again, with what is wrong, is a page as any other: browsers put each answer of 400 and above on the
+        # console as a fault of the page. A program learns of a refused token by the API, which answers 401 and 403.
         except Unauthorized as error:
-            return login_page("/login", after, str(error), 401)
+            return login_page("/login", after, str(error))
         except ServiceRefusal as error:
-            return login_page("/login", after, error.message, 403)
+            return login_page("/login", after, error.message)
         answer = RedirectResponse(after, 303)
         seconds = int(token.expires_unix - unix())
         answer.set_cookie(COOKIE, text, max_age=seconds, secure=secure, httponly=True, samesite="strict")

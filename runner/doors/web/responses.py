@@ -38,9 +38,9 @@ def page_response(template: str, /, status: int = 200, *, sign_out: str = "", wh
     return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **_FRESH})
 
 
-def login_page(action: str, after: str = "/runs", problem: str = "", status: int = 200) -> HTMLResponse:
+def login_page(action: str, after: str = "/runs", problem: str = "") -> HTMLResponse:
     """The form for a token, posted as `token` and `next` to `action`. Who takes the post checks where `next` leads."""
-    return page_response("login.html", status, action=action, next=after, problem=problem)
+    return page_response("login.html", action=action, next=after, problem=problem)
 
 
 def message_page(status: int, heading: str, message: str) -> HTMLResponse:

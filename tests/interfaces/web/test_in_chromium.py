@@ -100,6 +100,37 @@ def test_the_list_follows_the_runs(looking: Looking) -> None:
         expect(page.locator("h1")).to_have_text("Run run1")
 
 
+def test_a_list_whose_reader_is_signed_out_stops_says_so_and_complains_of_nothing(looking: Looking) -> None:
+    ended(looking)
+    with looking.window() as page:
+        page.clock.install()
+        page.goto(f"{looking.base}/runs")
+        expect(page.locator("#running")).to_contain_text("1 listed")
+        looking.runs.turned_away = 303
+        page.clock.run_for(3000)
+        expect(page.locator("#running")).to_contain_text("You are signed out: this list no longer follows the runs.")
+        asked = len(looking.asked)
+        page.clock.run_for(60_000)
+        expect(page.locator("#running a")).to_have_text("Sign in again")
+        assert len(looking.asked) == asked
+        page.locator("#running a").click()
+        expect(page.locator("h1")).to_have_text("Sign in")
+
+
+def test_a_list_whose_server_fails_looks_a_few_times_more_and_then_says_so(looking: Looking) -> None:
+    ended(looking)
+    with pytest.raises(AssertionError, match="503"), looking.window() as page:
+        page.clock.install()
+        page.goto(f"{looking.base}/runs")
+        looking.runs.turned_away = 503
+        for _ in range(3):
+            expect(page.locator("#running")).to_contain_text("1 listed")
+            with page.expect_response("**/runs"):
+                page.clock.run_for(9000)
+        expect(page.locator("#running")).to_contain_text("no longer follows the runs. Load it again.")
+    assert len([said for said in looking.complaints if "503" in said]) == len(looking.complaints) == 3
+
+
 def test_a_runs_page_leads_back_to_all_runs(looking: Looking) -> None:
     ended(looking)
     with looking.at("/runs/run1") as page:

@@ -129,7 +129,7 @@ def test_every_page_of_a_hostile_run_is_inert(tmp_path: Path, ended: bool) -> No
         "report": draw_report(folder, record.key).decode(),
         "run": render("run.html", page=page, sign_out="", who=""),
         "live": render("live.html", page=page, calls=calls, refusals=page.refusals, connections=page.connections),
-        "list": render("runs.html", runs=[page.heading], live=1, unlisted=0, sign_out="", who=""),
+        "list": render("runs.html", runs=[page.heading], live=1, unlisted=0, sign_out="", who=untrusted(HOSTILE)),
     }
     for name, shown in made.items():
         body = re.sub(r"<style>.*?</style>", "", shown, flags=re.DOTALL)

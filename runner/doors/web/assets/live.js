@@ -3,10 +3,14 @@
 "use strict";
 
 const LIST_MS = 3000;
+const MOST_MISSED = 3; // looks at the list in a row, as when a server starts anew
+
+class SignedOut extends Error {}
 
 async function read(address) {
   // A session that has run out is led to the form to sign in, which must not be taken for an answer.
-  const answer = await fetch(address, { redirect: "error" });
+  const answer = await fetch(address, { redirect: "manual" });
+  if (answer.type === "opaqueredirect") throw new SignedOut();
   if (!answer.ok) throw new Error(`answered ${answer.status}`);
   return new DOMParser().parseFromString(await answer.text(), "text/html");
 }
@@ -69,20 +73,31 @@ function followRun(live) {
   });
 }
 
-async function followRuns() {
+function listIsStale(error) {
+  const again = document.createElement("a");
+  again.href = location.pathname;
+  again.textContent = error instanceof SignedOut ? "Sign in again" : "Load it again";
+  const said = error instanceof SignedOut ? "You are signed out: this list no longer follows the runs. "
+    : "This list no longer follows the runs. ";
+  document.getElementById("running").replaceChildren(said, again, ".");
+}
+
+async function followRuns(missed = 0) {
+  let next = 0;
   try {
     const fresh = document.hidden ? document : await read(location.href);
     for (const part of document.querySelectorAll("[data-refresh]")) {
-      const next = fresh.getElementById(part.id);
-      if (next.innerHTML === part.innerHTML) continue;
+      const now = fresh.getElementById(part.id);
+      if (now.innerHTML === part.innerHTML) continue;
       const place = document.activeElement?.id;
-      part.replaceChildren(...next.childNodes);
+      part.replaceChildren(...now.childNodes);
       if (place) document.getElementById(place)?.focus({ preventScroll: true });
     }
-  } catch {
-    // The server is not there just now, or wants a new session; the next look, or a click, will tell.
+  } catch (error) {
+    next = missed + 1;
+    if (error instanceof SignedOut || next >= MOST_MISSED) return listIsStale(error);
   }
-  setTimeout(followRuns, LIST_MS);
+  setTimeout(followRuns, LIST_MS * (next + 1), next);
 }
 
 const live = document.getElementById("live");
