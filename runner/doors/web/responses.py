@@ -32,7 +32,9 @@ _FRESH = {"Cache-Control": "no-store"}  # a shared computer's next user must not
 _PIECE_BYTES = 64 * 1024
 
 
-def page_response(template: str, /, status: int = 200, *, sign_out: str = "", who: str = "", **values: Any) -> HTMLResponse:
+def page_response(
+    template: str, /, status: int = 200, *, sign_out: str = "", who: str = "", **values: Any
+) -> HTMLResponse:
     """The template as an answer. `sign_out` is where its button posts to, `who` is signed in; empty: it has none."""
     html = render(template, sign_out=sign_out, who=untrusted(who), **values).encode("utf-8", "backslashreplace")
     return HTMLResponse(html, status, headers={**SECURITY_HEADERS, **_FRESH})

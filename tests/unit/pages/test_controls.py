@@ -47,6 +47,6 @@ def test_what_is_not_known_is_shown_as_the_record_has_it() -> None:
         assert told("new control", text) == ("new control", text, text)
 
 
-@given(st.text(max_size=30), st.text(alphabet="[]{}0123456789,.eE-+\"truefalsnN ", max_size=40))
+@given(st.text(max_size=30), st.text(alphabet='[]{}0123456789,.eE-+"truefalsnN ', max_size=40))
 def test_no_text_makes_it_fail(control: str, text: str) -> None:
     told(control, text, "false")
