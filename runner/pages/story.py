@@ -153,7 +153,7 @@ class Story:
     def _take_proof(self, role: str, checks: list[forms.Check]) -> None:
         made = Proof(
             role,
-            tuple(ControlTold(c.active, *map(untrusted, in_words(c)), c.seen == c.expected) for c in checks),
+            tuple(map(_control, checks)),
         )
         for index, known in enumerate(self.proofs):
             if (known.role, known.checks) == (made.role, made.checks):
@@ -212,3 +212,8 @@ class Story:
             self._first.append(call)
         else:
             self._last.append(call)
+
+
+def _control(check: forms.Check) -> ControlTold:
+    control, expected, seen = map(untrusted, in_words(check))
+    return ControlTold(check.active, control, expected, seen, check.seen == check.expected)

@@ -98,14 +98,15 @@ def test_a_decision_that_was_made_twice_is_told_once_with_its_count(tmp_path: Pa
         (untrusted("read.default"), 1),
     ]
     shown = draw_report(RecordFolder("run1", record.folder), record.key).decode()
-    assert shown.count("<bdi>write write a</bdi>") + shown.count("<bdi>write a</bdi>") == 2 and "2 times" in shown
+    assert shown.count("<bdi>write a</bdi>") == 2 and "2 times" in shown
 
 
 def test_what_an_ended_run_has_none_of_is_one_line_and_no_parts(tmp_path: Path) -> None:
     record = RunRecord(tmp_path)
     record.start()
     going = render("run.html", page=page_of(record, alive=True), sign_out="", who="")
-    assert 'id="calls-part"' in going and "Nothing:" not in going  # live updates need a place
+    # There may be some yet, and live updates need a place.
+    assert 'id="calls-part"' in going and "Nothing:" not in going
     record.end(patch="")
     shown = draw_report(RecordFolder("run1", record.folder), record.key).decode()
     assert "</span> calls, refusals, connections, pushes, changes, set-up commands.</p>" in shown
