@@ -72,7 +72,7 @@ MENDS = {
     "home size": _TMPFS,
     "temporary files size": _TMPFS,
     "shared memory size": "Look whether the runtime sets the size of /dev/shm, and at its hooks for mounts there.",
-    "hooks path": "Let the set-up point core.hooksPath to a folder of the clone that has the hooks, executable, in it.",
+    "hooks path": "Let the set-up point core.hooksPath to a folder of the clone.",
 }
 
 _HOST = (

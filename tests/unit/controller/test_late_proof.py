@@ -6,7 +6,7 @@ import pytest
 
 from runner.controller.late_proof import AllowedHosts, _within
 from runner.egress.rules import EgressRules
-from runner.egress.values import EgressEvent
+from runner.egress.values import EgressDialled, EgressEvent, EgressOpened
 from runner.engine.fake import FakeOutcome, FakeSandbox
 
 RULES = EgressRules.compile(["a.example.com", "b.example.com:8443", "*.example.org", "npm"], {"npm": "a.example.com"})
@@ -37,8 +37,8 @@ def test_without_hosts_nothing_is_started() -> None:
     assert sandbox.spawned == []
 
 
-def event(host: str, port: int) -> EgressEvent:
-    names = {"host": host, "port": port, "allowed": False, "rule": "egress.closed"}
+def event(host: str, port: int, connection: int) -> EgressEvent:
+    names = {"connection": connection, "host": host, "port": port, "allowed": False, "rule": "egress.closed"}
     rest = {name: 0 for name in EgressEvent.__dataclass_fields__ if name not in names}
     return EgressEvent(**{**rest, **names})  # type: ignore[arg-type]  # of no use here
 
@@ -46,11 +46,27 @@ def event(host: str, port: int) -> EgressEvent:
 def test_only_the_first_connection_to_each_host_is_the_proofs() -> None:
     hosts = AllowedHosts(RULES)
     asked = [("a.example.com", 443), ("a.example.com", 443), ("b.example.com", 443), ("b.example.com", 8443)]
-    assert [hosts.is_proof(event(*target)) for target in asked] == [True, False, False, True]
+    told = [hosts.is_proof(event(*target, connection)) for connection, target in enumerate(asked)]
+    assert told == [True, False, False, True]
 
 
-@pytest.mark.parametrize("path", ["/tmp/hooks", "..", "../x", "/workspace", "/workspace/../etc", "/workspacex", "none"])
-def test_a_hooks_folder_outside_the_clone_or_missing_is_not_within(path: str) -> None:
+def test_all_that_is_told_of_the_proofs_connection_is_the_proofs() -> None:
+    hosts = AllowedHosts(RULES)
+    ours, other = (
+        EgressOpened(7, "a.example.com", 443, "egress.host"),
+        EgressOpened(8, "a.example.com", 443, "egress.host"),
+    )
+    assert [hosts.is_proof(told) for told in (ours, other)] == [True, False]
+    dialled = [hosts.is_proof(EgressDialled(connection, "203.0.113.9")) for connection in (7, 8)]
+    assert (
+        dialled == [hosts.is_proof(event("a.example.com", 443, connection)) for connection in (7, 8)] == [True, False]
+    )
+
+
+@pytest.mark.parametrize(
+    "path", ["/tmp/hooks", "/dev/null", "..", "../x", "/workspace", "/workspace/../etc", "/workspacex"]
+)
+def test_a_hooks_folder_outside_the_clone_is_not_within(path: str) -> None:
     sandbox = FakeSandbox({})
     assert not _within(sandbox, path)
 

@@ -20,7 +20,7 @@ from runner.policy.faults import MAX_FAULTS
 from runner.policy.lint import surprises
 from runner.policy.load import parse_policy
 from runner.policy.paths import MAX_PATH_BYTES, parse_path, parse_write_path
-from runner.policy.strict_json import MAX_DEPTH, MAX_DIGITS, form_fault, read_json
+from runner.policy.strict_json import MAX_DEPTH, MAX_DIGITS, form_fault, read_call, read_json
 from runner.policy.tree_questions import MAX_QUESTIONS
 from runner.policy.writes import PathFacts, WriteIntent, WriteOp, WriteRules, decide_write
 from tests.support.argv_trees import BINS, FakeTree
@@ -119,7 +119,7 @@ def test_many_digits_in_quotes_are_text() -> None:
 @pytest.mark.parametrize("flaw", LINES)
 def test_a_line_that_nobody_means_is_no_json_of_ours(flaw: str) -> None:
     with pytest.raises(ValueError) as refused:
-        read_json(LINES[flaw])
+        read_call(LINES[flaw])
     assert len(str(refused.value)) < 100
 
 
