@@ -74,7 +74,7 @@ CELLS: Mapping[tuple[Fault, Step], Expected] = {
     (Fault.NO_GATE, Step.LEAVING): LOST,
     (Fault.NO_GATE, Step.TEARDOWN): COMPLETED,
     (Fault.ENGINE_GONE, Step.GATE_START): AWAY_FAILED,
-    (Fault.ENGINE_GONE, Step.POSTURE): AWAY_LOST,
+    (Fault.ENGINE_GONE, Step.POSTURE): AWAY_FAILED,  # its own word on the container is a part of the proof
     (Fault.ENGINE_GONE, Step.CALL): AWAY_LOST,
     (Fault.ENGINE_GONE, Step.LEAVING): AWAY_LOST,
     (Fault.ENGINE_GONE, Step.TEARDOWN): AWAY_AFTER_ALL,

@@ -51,7 +51,7 @@ class Step(Enum):
     COMMIT = Moment(b"FAULT-COMMIT")
     PUSH = Moment(b"-judge HTTP")
     LEAVING = Moment(b"push\0--porcelain", 2)
-    TEARDOWN = Moment(b"DELETE /v", 2)  # the first one was the judging room's
+    TEARDOWN = Moment(b"DELETE /v", 3)  # the judging room went after its push, the transfer room beside the patch
 
 
 class Fault(Enum):
