@@ -28,6 +28,7 @@ MIN_SECRET_CHARACTERS = 8
 The shortest encoded form of one of this length has ten digits of base64.
 """
 
+_SLICE_CHARACTERS = 64 * 1024
 _PERCENT = re.compile("%[0-9A-Fa-f]{2}")
 
 
@@ -85,8 +86,11 @@ class Scrubber:
             return True
         if _PERCENT.search(text) is None:
             return False
-        plain = unquote_to_bytes(_bytes(text))
-        return any(_bytes(secret) in plain for secret in self._known)
+        known = [_bytes(secret) for secret in self._known]
+        # In slices, each longer by what a secret may take: taken apart whole, a text costs eighty times its size.
+        beyond = 3 * max(map(len, known), default=0)
+        slices = (text[at : at + _SLICE_CHARACTERS + beyond] for at in range(0, len(text), _SLICE_CHARACTERS))
+        return any(secret in plain for plain in map(unquote_to_bytes, map(_bytes, slices)) for secret in known)
 
     def _value(self, value: Any) -> Any:
         if isinstance(value, str):

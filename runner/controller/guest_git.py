@@ -32,6 +32,7 @@ _SAFE = (
     "-c", "gc.auto=0",
     "-c", "maintenance.auto=false",
     "-c", "submodule.recurse=false",
+    "-c", "core.sparseCheckout=false",  # or a changed file would be in no patch
     "-c", "advice.detachedHead=false",
     "-c", "advice.graftFileDeprecated=false",  # which git says whenever GIT_GRAFT_FILE is set
 )  # fmt: skip
@@ -88,7 +89,8 @@ class GuestGit:
         to be made, for what they write; without it that goes to the repository's own.
         """
         words = [_argv(command) for command in commands]
-        environment = self._git_environment(index)
+        # No hook runs here, which might mean another repository's: the tree is ours whatever the configuration says.
+        environment = {**self._git_environment(index), "GIT_WORK_TREE": "/workspace"}
         if objects is not None:
             words.insert(0, ("/usr/bin/mkdir", "-p", "-m", "700", objects))
             environment |= {"GIT_OBJECT_DIRECTORY": objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES": _OWN_OBJECTS}
@@ -129,18 +131,19 @@ class GuestGit:
         Raises:
             SandboxLost: it is gone, or its folder is closed; nothing that a run does can come to anything any more.
         """
-        asked = self.run("cat-file", "-t", commit)
+        asked = self.run("cat-file", "--batch-check", stdin=(f"{commit}\n".encode(),))
         if not asked.started and asked.exit == _NOT_STARTED:
             said = "the workspace's own folder was closed by its mode, so that nothing can be started in it"
             raise SandboxLost(said, hint=_START_ANEW)
-        if asked.exit == _FATAL and (not self._has_objects() or self.run("rev-parse", "--git-dir").exit == 0):
+        missing = asked.exit == 0 and asked.stdout.rstrip().endswith(b" missing")
+        if missing or (asked.exit == _FATAL and not self._has_repository()):
             said = "the repository that the run started from is gone from the workspace (.git, or its base commit)"
             raise SandboxLost(said, hint=_START_ANEW)
 
-    def _has_objects(self) -> bool:
-        """Whether a folder of objects is there, as far as that can be told."""
+    def _has_repository(self) -> bool:
+        """Whether there is one whose settings alone may keep git from going on, as far as that can be told."""
         try:
-            return self.sandbox.resolve(".git/objects").exists
+            return all(self.sandbox.resolve(f".git/{name}").exists for name in ("objects", "HEAD"))
         except FileRefused:
             return True
 

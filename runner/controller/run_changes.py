@@ -33,7 +33,7 @@ _PATCH_SECONDS = 30.0
 # The prefixes are named: a setting inside may choose others, and not every tool applies such a patch.
 _DIFF = (
     *("diff", "--cached", "--no-ext-diff", "--no-textconv", "--no-renames", "--no-color", "--binary", "--full-index"),
-    *("--raw", "--patch", "--no-abbrev", "--src-prefix=a/", "--dst-prefix=b/"),
+    *("--raw", "--patch", "--no-abbrev", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=none"),
 )
 _RAW_LINE = re.compile(rb':[0-7]{6} [0-7]{6} [0-9a-f]{40,64} [0-9a-f]{40,64} [AMDTU]\t(?:"(.+)"|([^"\n].*))')
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)")

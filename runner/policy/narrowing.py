@@ -84,7 +84,9 @@ def narrow(policy: Policy, said: NarrowingFile, number: int) -> Policy:
         raise Widens(faults)
     reading = _read(now, said)
     readings = policy.narrower if _asking(now, reading) == reading else (*policy.narrower, (number, reading))
-    return _asking(policy, reading).narrowed({}, readings)
+    # Other limits are other containers: kept warm, those of one request would take the place of everybody's.
+    cold = {"pool": 0} if reading.limits != policy.limits else {}
+    return _asking(policy, reading).narrowed(cold, readings)
 
 
 def _keys(said: BaseModel, own: BaseModel, above: tuple[str, ...] = ()) -> Iterator[_Key]:

@@ -360,6 +360,18 @@ def test_the_changes_of_a_run_that_left_no_room_are_taken_all_the_same(r0: R0, t
     assert b"export const a = 2;" in (tmp_path / "out" / "changes.patch").read_bytes()
 
 
+def test_no_setting_of_the_clone_keeps_a_changed_file_out_of_the_patch(r0: R0, tmp_path: Path) -> None:
+    settings = "[core]\\n\\tsparseCheckout = true\\n\\tworktree = /tmp/decoy\\n[diff]\\n\\tignoreSubmodules = all\\n"
+    script = (
+        f"const fs=require('fs');fs.appendFileSync('.git/config','{settings}');fs.mkdirSync('/tmp/decoy');"
+        "fs.mkdirSync('.git/info',{recursive:true});fs.writeFileSync('.git/info/sparse-checkout','/src/\\n');"
+        "fs.writeFileSync('README.md','changed')"
+    )
+    ran = run_runner(r0.remote, P0, [sh(*node(script))], tmp_path, ref="agent/x1")
+    assert ran.answers[0]["result"]["outside_writes"] == ["README.md"], ran.answers
+    assert (ran.report["changes"]["files"], ran.report["changes"]["failed"]) == (["README.md"], False)
+
+
 def test_changes_that_cannot_be_taken_are_told_with_the_reason(r0: R0, tmp_path: Path) -> None:
     calls = [sh(*node("require('fs').writeFileSync('src/shut', 'x', {mode: 0})"))]
     ran = run_runner(r0.remote, P0, calls, tmp_path, ref="agent/x1")

@@ -16,7 +16,7 @@ from runner.store.runs import RunRow
 __all__ = ["AnswerForm", "CancelForm", "HealthForm", "ListForm", "RunForm", "RunRequestForm", "run_form"]
 
 
-MAX_NARROW_CHARACTERS = 16 * 1024
+MAX_NARROW_CHARACTERS = 4 * 1024
 """Of all that narrows one run's policy. It is the one policy text that callers bring: each write of the run is matched
 against its patterns here, where other tenants' runs are judged too."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,20 @@ def test_what_of_a_policys_env_is_secret_is_told_by_its_name_or_form(
     environment: dict[str, str], found: list[str]
 ) -> None:
     assert list(secrets_of(environment)) == found
+
+
+@pytest.mark.parametrize("before", [65_520, 65_530, 65_535, 65_536, 131_070])
+def test_a_percent_encoded_secret_is_hidden_wherever_a_long_text_is_cut(before: int) -> None:
+    secret = "".join(f"%{ord(char):02x}" for char in "tok-abcdefgh")
+    told = Scrubber(["tok-abcdefgh"]).text("x" * before + secret + "y" * 70_000)
+    assert told == "x" * before + "***" + "y" * 70_000
+
+
+def test_a_text_of_nothing_but_escapes_is_not_taken_apart_as_a_whole() -> None:
+    text = "%41" * 700_000
+    tracemalloc.start()
+    try:
+        assert Scrubber(["tok-abcdefgh"]).text(text) == text
+        assert tracemalloc.get_traced_memory()[1] < 16 * len(text)
+    finally:
+        tracemalloc.stop()

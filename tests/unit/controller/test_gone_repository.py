@@ -16,22 +16,33 @@ from tests.support.fake_run import RefusingSandbox, code_of, fake_run
 BASE = "a" * 40
 
 
-def _git(exits: Mapping[str, int], *, objects: bool) -> GuestGit:
+def _git(exits: Mapping[str, int], *, objects: bool, said: str = "commit 200") -> GuestGit:
     """A git whose commands end with these exits, and with 128 where nothing is said."""
 
     def program(call: FakeCall) -> FakeOutcome:
-        return FakeOutcome(exit=next((code for verb, code in exits.items() if verb in call.argv), 128))
+        code = next((code for verb, code in exits.items() if verb in call.argv), 128)
+        return FakeOutcome(exit=code, stdout=f"{BASE} {said}\n".encode() if code == 0 else b"")
 
     sandbox = RefusingSandbox()
     sandbox.programs["git"] = program
     sandbox.tree.put_dir(".git/objects" if objects else ".git")
+    sandbox.tree.put_file(".git/HEAD", b"")
     return GuestGit(sandbox, {}, "/dev/null", 10.0)
 
 
-@pytest.mark.parametrize(("exits", "objects"), [({}, False), ({"rev-parse": 0}, True), ({"rev-parse": 0}, False)])
-def test_without_its_objects_or_its_base_commit_a_repository_is_gone(exits: Mapping[str, int], objects: bool) -> None:
+@pytest.mark.parametrize(
+    ("exits", "objects", "said"),
+    [({}, False, ""), ({"cat-file": 0}, True, "missing"), ({"cat-file": 0}, False, "missing")],
+)
+def test_without_its_objects_or_its_base_commit_a_repository_is_gone(
+    exits: Mapping[str, int], objects: bool, said: str
+) -> None:
     with pytest.raises(SandboxLost, match="the repository that the run started from is gone"):
-        _git(exits, objects=objects).require_base(BASE)
+        _git(exits, objects=objects, said=said).require_base(BASE)
+
+
+def test_settings_that_only_a_diff_cannot_read_are_no_repository_that_is_gone() -> None:
+    _git({"rev-parse": 0}, objects=True).require_base(BASE)
 
 
 @pytest.mark.parametrize(
