@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from runner.controller.guest_git import GuestGit
-from runner.engine.contract import FileFault, SpawnRequest, SpawnResult
+from runner.engine.contract import SpawnRequest, SpawnResult
 from runner.engine.fake import FakeOutcome, FakeSandbox
 from runner.model.errors import ErrorCode
-from tests.support.fake_run import RefusingSandbox
 from tests.support.local_repo import Repo, repo
 from tests.support.repos import git
 
@@ -241,10 +240,3 @@ def test_no_call_of_git_outlives_the_run() -> None:
     assert guest.run("status").timed_out
     assert guest.run("status", deadline_seconds=10.0).timed_out
     assert not replace(guest, remaining=lambda: 5.0).run("status").timed_out
-
-
-def test_git_in_a_workspace_that_closed_itself_is_a_failed_program_and_not_the_end_of_the_run() -> None:
-    sandbox = RefusingSandbox()
-    sandbox.refusing["spawn"] = FileFault.DENIED
-    result = GuestGit(sandbox, {"PATH": "/usr/bin"}, "/hooks", 30.0).run("status")
-    assert (result.started, result.exit) == (False, 126)

@@ -66,7 +66,7 @@ def test_a_polite_kill_of_the_holder_tears_the_run_down_and_seals_it(opened: Cal
     wait_until(lambda: not run.state.alive(run.name))
     assert run.report()["status"] == "interrupted" and run.report()["teardown"]["verified"]
     assert run.objects() == 0
-    assert run_cli("call", run.name, "workspace.list_dir").exit_code == 2
+    assert run_cli("call", run.name, "workspace.list_dir").answers[0]["error"]["code"] == "run_ended"
 
 
 def test_what_a_killed_holder_leaves_is_an_orphan_that_gc_removes(opened: Callable[[], Open]) -> None:
