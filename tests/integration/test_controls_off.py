@@ -90,8 +90,8 @@ def _limits(**others: int) -> dict[str, Any]:
     return {"ulimits": [each for each in limits if each["Name"] not in others]}
 
 
-# Each is really off in a container of its own; what goes with it belongs to other controls. Sharing the host's processes
-# is not among them: there, a helper that ends would kill what other containers run as its user.
+# Each is really off in a container of its own; what goes with it belongs to other controls. Sharing the
+# host's processes is not among them: there, a helper that ends would kill what other containers run as its user.
 OFF: list[tuple[str, dict[str, Any]]] = [
     ("not privileged", {"privileged": True}),
     ("capabilities dropped", {"cap_add": ["NET_RAW"]}),
