@@ -705,6 +705,16 @@ def test_where_set_up_ran_the_hooks_are_those_that_the_clone_now_has(bench: Benc
     assert bench.report()["posture"][-1]["control"] == "hooks path"
 
 
+def test_a_set_up_that_says_there_are_no_hooks_refuses_nothing(bench: Bench) -> None:
+    def config(call: FakeCall) -> FakeOutcome:
+        return FakeOutcome(stdout=b"/dev/null\n") if "core.hooksPath" in call.argv else git(call)
+
+    bench.engine.programs = {**bench.engine.programs, "git": config, "find": lambda _call: FakeOutcome()}
+    with bench.open(setup=[["node", "setup.js"]]) as run:
+        run.completed()
+    assert bench.report()["status"] == "completed"
+
+
 def test_hooks_that_set_up_switched_on_outside_the_clone_end_the_run(bench: Bench) -> None:
     def config(call: FakeCall) -> FakeOutcome:
         return FakeOutcome(stdout=b"/tmp/hooks\n") if "core.hooksPath" in call.argv else git(call)

@@ -167,4 +167,6 @@ def test_a_warm_run_has_the_shape_of_the_narrowed_policy(tmp_path: Path) -> None
     host = Bench(tmp_path).host
     shape = shape_of(host, narrowed(base, file))
     assert (shape.limits.pids, shape == shape_of(host, narrowed(base))) == (50, False)
+    # Other limits are other containers, which one request must not have kept warm in the place of everybody's.
+    assert [narrowed(base, each).pool for each in (file, {"writeDeny": ["x"]})] == [0, 1]
     assert shape_of(host, narrowed(base, {"writeDeny": ["x"]})) == shape_of(host, narrowed(base))
